@@ -1,0 +1,73 @@
+"""
+Every bound on what comes in from outside, grouped by the door that it guards.
+
+Limits guard doors, not rooms: contracts check that a value is true, doors check that it is not too
+large, before memory is spent on it. A caller who needs other bounds passes a group of their own.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from vlmcore.errors import ContractError, LimitExceededError
+
+__all__ = ["ImageLimits", "PromptLimits", "require_at_most"]
+
+_MIB = 1 << 20
+
+
+def require_at_most(limit: str, actual: int, allowed: int) -> None:
+    """
+    Refuse a size over its limit.
+
+    Raises:
+        LimitExceededError: If *actual* is larger than *allowed*.
+    """
+    if actual > allowed:
+        raise LimitExceededError(limit, actual, allowed)
+
+
+def _require_positive_fields(group: attrs.AttrsInstance) -> None:
+    for name, value in attrs.asdict(group).items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ContractError(name, f"got {value!r}, expected a whole number of at least 1")
+
+
+@attrs.frozen(kw_only=True)
+class ImageLimits:
+    """
+    What the image door lets in.
+
+    Attributes:
+        max_pixels: Width times height of one frame, read from the header before decoding.
+            16 Mi pixels: a 4096 x 4096 picture, 48 MiB once decoded.
+        max_encoded_bytes: Size of the encoded file. An uncompressed 16-bit RGBA picture of
+            `max_pixels` pixels just fits.
+        max_frames: Frames of an animation that is read as video.
+    """
+
+    max_pixels: int = 16 * _MIB
+    max_encoded_bytes: int = 144 * _MIB
+    max_frames: int = 256
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class PromptLimits:
+    """
+    What one prompt may hold.
+
+    Attributes:
+        max_text_characters: Characters of the text and of the system text, each.
+        max_images: Images beside the text.
+        max_video_frames: Frames of the video.
+    """
+
+    max_text_characters: int = 1 << 20
+    max_images: int = 256
+    max_video_frames: int = 1024
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)

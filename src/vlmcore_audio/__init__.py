@@ -1,0 +1,1 @@
+"""A client for music generation services; see the changelog for what is here yet."""

@@ -1,0 +1,1 @@
+"""vlmcore as ComfyUI nodes; see the changelog for what is here yet."""
