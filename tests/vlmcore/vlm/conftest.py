@@ -1,0 +1,35 @@
+"""Models for the tests of `vlmcore.vlm`: made once a session, where torch is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_TESTS = Path(__file__).parents[2]
+if str(_TESTS) not in sys.path:
+    sys.path.insert(0, str(_TESTS))  # so that test modules can import tiny_models
+
+# A session without the extra "local" still tests everything that needs no framework.
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["*_torch.py"]
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """
+    Give the folder of a tiny model of a kind, one of ``tiny_models.KINDS``; do not change it.
+    """
+    from tiny_models import make_tiny_model  # noqa: PLC0415 - imports torch
+
+    root = tmp_path_factory.mktemp("models")
+    made: dict[str, Path] = {}
+
+    def of_kind(kind: str) -> Path:
+        if kind not in made:
+            made[kind] = make_tiny_model(kind, root / kind)
+        return made[kind]
+
+    return of_kind
