@@ -1,0 +1,316 @@
+"""A predictor without a model: it answers from its prompt, at once or as slowly as a test needs."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import final
+
+import attrs
+
+from vlmcore._arrays import require_finite_between
+from vlmcore.errors import GenerationError, ModelError
+from vlmcore.vlm.generation import (
+    CancelToken,
+    Generation,
+    GenerationOptions,
+    StopReason,
+    Timings,
+)
+from vlmcore.vlm.predictor import GenerationStream, PredictorInfo
+from vlmcore.vlm.prompt import Prompt
+
+__all__ = ["EchoPredictor", "echo"]
+
+_GREEDY = GenerationOptions()
+_TOKEN = re.compile(r"\s*\S+")
+_ROUNDS_BEFORE_A_LOOP_IS_SEEN = 3
+
+
+def echo(prompt: Prompt) -> str:
+    """
+    Say back what *prompt* holds: its texts, and the size and mean colour of what is to be seen.
+
+    Example:
+        >>> import numpy as np
+        >>> red = np.full((2, 3, 3), (255, 0, 0), np.uint8)
+        >>> echo(Prompt(text="What is this?", images=(red,)))
+        'What is this? [image 3x2 #ff0000]'
+    """
+    parts = [prompt.text.strip()]
+    if prompt.system.strip():
+        parts.insert(0, f"[system {prompt.system.strip()}]")
+    for image in prompt.images:
+        height, width, _ = image.shape
+        red, green, blue = (round(float(mean)) for mean in image.mean(axis=(0, 1)))
+        parts.append(f"[image {width}x{height} #{red:02x}{green:02x}{blue:02x}]")
+    if prompt.video is not None:
+        frames, height, width, _ = prompt.video.shape
+        parts.append(f"[video {frames} frames {width}x{height}]")
+    return " ".join(parts)
+
+
+@final
+class EchoPredictor:
+    """
+    A `vlmcore.vlm.predictor.Predictor` that repeats its prompt, for tests of code that uses one.
+
+    It keeps the whole contract and needs no model: `vlmcore.testing.check_predictor` passes. A
+    token is a word with the white space before it; sampling options change nothing.
+
+    Args:
+        answer: What it answers to a prompt; by default `echo`.
+        thoughts: What it thinks before it answers, unless the options say not to.
+        delay_s: How long each token takes, in seconds.
+        fails_after: It fails with `GenerationError` once it has written this many tokens.
+        loops: It falls into an endless loop of its answer.
+        model: The name under which it is known.
+
+    Raises:
+        ContractError: If *delay_s* is not a number of seconds from 0 to 3600.
+
+    Example:
+        >>> with EchoPredictor() as predictor:
+        ...     predictor.generate(Prompt(text="two words")).text
+        'two words'
+        >>> list(EchoPredictor().stream(Prompt(text="two words")))
+        ['two', ' words']
+    """
+
+    def __init__(
+        self,
+        *,
+        answer: Callable[[Prompt], str] = echo,
+        thoughts: str = "",
+        delay_s: float = 0.0,
+        fails_after: int | None = None,
+        loops: bool = False,
+        model: str = "echo",
+    ) -> None:
+        require_finite_between(0.0, 3600.0, delay_s=delay_s)
+        self._answer = answer
+        self._thoughts = thoughts
+        self._delay_s = delay_s
+        self._fails_after = fails_after
+        self._loops = loops
+        self._model = model
+        self._turn = threading.Lock()
+        self._served: int | None = None  # the thread whose turn it is
+        self._closed = False
+
+    @property
+    def info(self) -> PredictorInfo:
+        """What it is and how it runs."""
+        return PredictorInfo(
+            model=self._model,
+            source="vlmcore.testing",
+            backend="echo",
+            device="cpu",
+            dtype="none: there are no weights",
+            memory="none",
+            attention="none",
+            supports_video=True,
+        )
+
+    def generate(
+        self,
+        prompt: Prompt,
+        options: GenerationOptions = _GREEDY,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Generation:
+        """
+        Answer *prompt*, and return when the answer is whole.
+
+        Raises:
+            GenerationError: If it was made to fail.
+            ModelError: If it is closed, or a stream of it is still open in this thread.
+        """
+        stream = self.stream(prompt, options, cancel=cancel)
+        for _ in stream:
+            pass
+        return stream.result
+
+    def stream(
+        self,
+        prompt: Prompt,
+        options: GenerationOptions = _GREEDY,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> GenerationStream:
+        """
+        Answer *prompt* word by word.
+
+        Raises:
+            ModelError: If it is closed. While reading, the same as `generate`.
+        """
+        self._require_open()
+        return GenerationStream(self._write_in_turn(prompt, options, cancel))
+
+    def generate_many(
+        self,
+        prompts: Sequence[Prompt],
+        options: GenerationOptions = _GREEDY,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> list[Generation]:
+        """
+        Answer each of *prompts*, in their order.
+
+        Raises:
+            GenerationError: If it was made to fail.
+            ModelError: If it is closed, or a stream of it is still open in this thread.
+        """
+        self._require_open()
+        return [self.generate(prompt, options, cancel=cancel) for prompt in prompts]
+
+    def close(self) -> None:
+        """Refuse further calls; those being served end as if they were cancelled."""
+        self._closed = True
+
+    def __enter__(self) -> EchoPredictor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ModelError(self._model, "this predictor is closed: load it again")
+
+    @contextmanager
+    def _own_turn(self) -> Iterator[None]:
+        # A second call of the thread that is being served could only wait for itself.
+        if self._served == threading.get_ident():
+            raise ModelError(
+                self._model,
+                "a stream of it is still open in this thread: read it to its end or close it first",
+            )
+        with self._turn:
+            self._served = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._served = None
+
+    def _write_in_turn(
+        self, prompt: Prompt, options: GenerationOptions, cancel: CancelToken | None
+    ) -> Generator[str, None, Generation]:
+        with self._own_turn():
+            return (yield from self._write(_Draft(options), prompt, cancel or CancelToken()))
+
+    def _write(
+        self, draft: _Draft, prompt: Prompt, cancel: CancelToken
+    ) -> Generator[str, None, Generation]:
+        thinks = self._thoughts if draft.options.thinking is not False else ""
+        for token in _TOKEN.findall(thinks):
+            if self._ends(draft, cancel):
+                break
+            self._take_a_token(draft)
+            draft.reasoning += token
+        answer = self._answer(prompt)
+        for token in self._answer_tokens(answer, draft):
+            if self._ends(draft, cancel):
+                break
+            self._take_a_token(draft)
+            yield from draft.write(token)
+        yield from draft.finish()
+        return draft.generation(prompt_tokens=len(_TOKEN.findall(answer)) + 1)
+
+    def _answer_tokens(self, answer: str, draft: _Draft) -> Iterator[str]:
+        tokens = _TOKEN.findall(answer)
+        yield from tokens
+        rounds = 1
+        while self._loops and tokens:
+            if draft.options.stop_on_repetition and rounds == _ROUNDS_BEFORE_A_LOOP_IS_SEEN:
+                draft.stop_reason = draft.stop_reason or StopReason.REPETITION
+                return
+            yield f" {tokens[0]}"
+            yield from tokens[1:]
+            rounds += 1
+
+    def _ends(self, draft: _Draft, cancel: CancelToken) -> bool:
+        if draft.stop_reason is None:
+            if cancel.cancelled or self._closed:
+                draft.stop_reason = StopReason.CANCELLED
+            elif draft.new_tokens >= draft.options.max_new_tokens:
+                draft.stop_reason = StopReason.LENGTH
+        return draft.stop_reason is not None
+
+    def _take_a_token(self, draft: _Draft) -> None:
+        if self._delay_s:
+            time.sleep(self._delay_s)
+        if draft.new_tokens == self._fails_after:
+            raise GenerationError(self._model, f"made to fail after {self._fails_after} tokens")
+        draft.new_tokens += 1
+        if draft.first_token_s is None:
+            draft.first_token_s = time.monotonic() - draft.began_s
+
+
+@attrs.define
+class _Draft:
+    """An answer that is being written, held back where it may be the start of a stop text."""
+
+    options: GenerationOptions
+    text: str = ""
+    handed_out: int = 0
+    reasoning: str = ""
+    new_tokens: int = 0
+    stop_reason: StopReason | None = None
+    began_s: float = attrs.field(factory=time.monotonic)
+    first_token_s: float | None = None
+
+    def write(self, token: str) -> Iterator[str]:
+        self.text += token
+        found = [at for at in map(self.text.find, self.options.stop) if at >= 0]
+        if found:
+            self.text = self.text[: min(found)]
+            self.stop_reason = StopReason.END
+            return
+        yield from self._hand_out(len(self.text) - self._possible_stop_text())
+
+    def finish(self) -> Iterator[str]:
+        self.stop_reason = self.stop_reason or StopReason.END
+        yield from self._hand_out(len(self.text))
+
+    def generation(self, *, prompt_tokens: int) -> Generation:
+        return Generation(
+            text=self.text,
+            reasoning=self.reasoning,
+            stop_reason=self.stop_reason or StopReason.END,
+            prompt_tokens=prompt_tokens,
+            new_tokens=self.new_tokens,
+            timings=Timings(
+                prepare_s=0.0,
+                first_token_s=self.first_token_s,
+                total_s=time.monotonic() - self.began_s,
+            ),
+        )
+
+    def _possible_stop_text(self) -> int:
+        """Count the characters at the end that are the beginning of a stop text."""
+        lengths = (
+            length
+            for stop in self.options.stop
+            for length in range(len(stop) - 1, 0, -1)
+            if self.text.endswith(stop[:length])
+        )
+        return max(lengths, default=0)
+
+    def _hand_out(self, end: int) -> Iterator[str]:
+        if end > self.handed_out:
+            piece = self.text[self.handed_out : end]
+            self.handed_out = end
+            yield piece
