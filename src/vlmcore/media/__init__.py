@@ -1,0 +1,1 @@
+"""Images: from whatever a person has to RGB pixels, and back."""

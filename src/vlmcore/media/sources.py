@@ -1,0 +1,174 @@
+"""
+Bytes from wherever a person keeps an image: a path, bytes, an open file, a data URL.
+
+Sizes are checked before the bytes are read: from the file system for a path, while reading for an
+open file, from the length of the text for a data URL. Nothing is fetched from a network, and only
+regular files are opened, so that a named pipe cannot hang the reader.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import re
+import stat
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import attrs
+
+from vlmcore.errors import MediaError, MediaLimitError
+from vlmcore.limits import ImageLimits
+
+__all__ = ["Encoded", "is_encoded_source", "read_source"]
+
+_URL = re.compile(r"\A\s*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
+_DATA_URL = re.compile(r"\A\s*data:", re.IGNORECASE)
+_BLOCK_BYTES = 1 << 20
+_MOST_NAME_CHARACTERS = 200
+
+
+@attrs.frozen
+class Encoded:
+    """
+    An encoded file in memory.
+
+    Attributes:
+        name: What it is called in errors: its path, ``"data URL"``, ...
+        data: Its bytes, not empty.
+    """
+
+    name: str
+    data: bytes = attrs.field(repr=False)
+
+
+def is_encoded_source(source: object) -> bool:
+    """Tell whether *source* is a path, bytes, an open file or a data URL."""
+    kinds = (str, os.PathLike, bytes, bytearray, memoryview)
+    return isinstance(source, kinds) or callable(getattr(source, "read", None))
+
+
+def read_source(source: Any, *, limits: ImageLimits) -> Encoded:
+    """
+    Read an encoded image from a path, bytes, an open file or a data URL, within the limits.
+
+    An open file is read from its current position and stays open. A string that starts with
+    ``data:`` is a data URL, every other string is a path.
+
+    Raises:
+        MediaLimitError: If it has more than ``limits.max_encoded_bytes`` bytes.
+        MediaError: If it cannot be read, or is empty.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        encoded = _from_bytes(source, limits)
+    elif isinstance(source, str) and _DATA_URL.match(source):
+        encoded = _from_data_url(source, limits)
+    elif isinstance(source, (str, os.PathLike)):
+        encoded = _from_path(source, limits)
+    else:
+        encoded = _from_file(source, limits)
+    if not encoded.data:
+        raise MediaError(encoded.name, "is empty, expected an image")
+    return encoded
+
+
+def _require_size(name: str, size: int, limits: ImageLimits) -> None:
+    if size > limits.max_encoded_bytes:
+        raise MediaLimitError(name, "max_encoded_bytes", size, limits.max_encoded_bytes)
+
+
+def _from_bytes(source: bytes | bytearray | memoryview, limits: ImageLimits) -> Encoded:
+    size = source.nbytes if isinstance(source, memoryview) else len(source)
+    _require_size("bytes", size, limits)
+    return Encoded("bytes", bytes(source))
+
+
+def _from_data_url(url: str, limits: ImageLimits) -> Encoded:
+    name = "data URL"
+    header, comma, text = url.partition(",")
+    if not comma:
+        raise MediaError(name, "has no comma, expected data:<type>;base64,<data>")
+    if "base64" not in (part.strip().lower() for part in header.split(";")[1:]):
+        _require_size(name, len(text) - 2 * text.count("%"), limits)
+        return Encoded(name, unquote_to_bytes(text))
+    # Every three characters may be one that is percent-encoded, every four are three bytes.
+    _require_size(name, (len(text) - 2 * text.count("%")) * 3 // 4 - len(text) // 2, limits)
+    return Encoded(name, _from_base64(name, text, limits))
+
+
+def _from_base64(name: str, text: str, limits: ImageLimits) -> bytes:
+    raw = unquote_to_bytes(text) if "%" in text else text.encode("utf-8", "surrogateescape")
+    digits = raw.translate(bytes.maketrans(b"-_", b"+/"), b" \t\r\n\v\f").rstrip(b"=")
+    _require_size(name, len(digits) * 3 // 4, limits)
+    try:
+        return base64.b64decode(digits + b"=" * (-len(digits) % 4), validate=True)
+    except binascii.Error as error:
+        raise MediaError(name, f"is not base64: {error}") from error
+
+
+def _from_path(source: str | os.PathLike[Any], limits: ImageLimits) -> Encoded:
+    path = os.fsdecode(os.fspath(source))
+    name = path if len(path) <= _MOST_NAME_CHARACTERS else f"{path[:_MOST_NAME_CHARACTERS]}..."
+    if not path.strip():
+        raise MediaError(repr(path), "is a blank path, expected the path of an image")
+    if match := _URL.match(path):
+        raise MediaError(name, f"is a {match[1]} URL and is not fetched: download it first")
+    try:
+        # Asked before opening: opening a named pipe waits for its writer.
+        _require_file(name, os.stat(path), limits)
+        with open(path, "rb", buffering=0, opener=_open_without_waiting) as file:
+            _require_file(name, os.fstat(file.fileno()), limits)
+            return Encoded(name, _read_at_most(file, name, limits))
+    except FileNotFoundError as error:
+        raise MediaError(name, "does not exist") from error
+    except PermissionError as error:
+        raise MediaError(name, "may not be read: permission denied") from error
+    except OSError as error:
+        raise MediaError(name, f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        if isinstance(error, MediaError):
+            raise
+        raise MediaError(repr(name), f"is not a path: {error}") from error
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _require_file(name: str, status: os.stat_result, limits: ImageLimits) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise MediaError(name, "is a folder, expected an image file")
+    if not stat.S_ISREG(status.st_mode):
+        raise MediaError(name, "is not a regular file (a pipe, socket or device)")
+    _require_size(name, status.st_size, limits)
+
+
+def _from_file(file: Any, limits: ImageLimits) -> Encoded:
+    label = getattr(file, "name", None)
+    name = label if isinstance(label, str) and label else "open file"
+    try:
+        data = _read_at_most(file, name, limits)
+        at_end = not data and file.tell() > 0
+    except MediaError:
+        raise
+    except Exception as error:
+        # A file object is foreign code: whatever it raises, the image could not be read.
+        raise MediaError(name, f"cannot be read: {error}") from error
+    if at_end:
+        raise MediaError(name, "is at its end, nothing is left to read: seek(0) first")
+    return Encoded(name, data)
+
+
+def _read_at_most(file: Any, name: str, limits: ImageLimits) -> bytes:
+    blocks: list[bytes] = []
+    size = 0
+    while size <= limits.max_encoded_bytes:
+        block = file.read(min(_BLOCK_BYTES, limits.max_encoded_bytes + 1 - size))
+        if not block:
+            return b"".join(blocks)
+        if not isinstance(block, (bytes, bytearray, memoryview)):
+            raise MediaError(name, f"gives {type(block).__name__}: open it in binary mode, 'rb'")
+        blocks.append(bytes(block))
+        size += len(blocks[-1])
+    raise MediaLimitError(name, "max_encoded_bytes", size, limits.max_encoded_bytes)
