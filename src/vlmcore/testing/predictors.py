@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import final
 
-import attrs
-
 from vlmcore._arrays import require_finite_between
 from vlmcore.errors import GenerationError, ModelError
+from vlmcore.vlm.answers import THINKING_TAGS, AnswerWriter
 from vlmcore.vlm.generation import (
     CancelToken,
     Generation,
@@ -60,7 +59,8 @@ class EchoPredictor:
     A `vlmcore.vlm.predictor.Predictor` that repeats its prompt, for tests of code that uses one.
 
     It keeps the whole contract and needs no model: `vlmcore.testing.check_predictor` passes. A
-    token is a word with the white space before it; sampling options change nothing.
+    token is a word with the white space before it; sampling options change nothing. Like a model's,
+    its answer loses the white space at its ends, and thinking tags in it are taken for reasoning.
 
     Args:
         answer: What it answers to a prompt; by default `echo`.
@@ -214,39 +214,37 @@ class EchoPredictor:
     def _write(
         self, draft: _Draft, prompt: Prompt, cancel: CancelToken
     ) -> Generator[str, None, Generation]:
-        thinks = self._thoughts if draft.options.thinking is not False else ""
-        for token in _TOKEN.findall(thinks):
-            if self._ends(draft, cancel):
-                break
-            self._take_a_token(draft)
-            draft.reasoning += token
-        answer = self._answer(prompt)
-        for token in self._answer_tokens(answer, draft):
+        answer = _TOKEN.findall(self._answer(prompt))
+        for token in self._tokens(answer, draft):
             if self._ends(draft, cancel):
                 break
             self._take_a_token(draft)
             yield from draft.write(token)
         yield from draft.finish()
-        return draft.generation(prompt_tokens=len(_TOKEN.findall(answer)) + 1)
+        return draft.generation(prompt_tokens=len(answer) + 1)
 
-    def _answer_tokens(self, answer: str, draft: _Draft) -> Iterator[str]:
-        tokens = _TOKEN.findall(answer)
-        yield from tokens
+    def _tokens(self, answer: list[str], draft: _Draft) -> Iterator[str]:
+        thoughts = _TOKEN.findall(self._thoughts) if draft.options.thinking is not False else []
+        if thoughts:
+            opening, closing = THINKING_TAGS[0]
+            yield from (opening + thoughts[0], *thoughts[1:], closing)
+        yield from answer
         rounds = 1
-        while self._loops and tokens:
+        while self._loops and answer:
             if draft.options.stop_on_repetition and rounds == _ROUNDS_BEFORE_A_LOOP_IS_SEEN:
-                draft.stop_reason = draft.stop_reason or StopReason.REPETITION
+                draft.stop_reason = StopReason.REPETITION
                 return
-            yield f" {tokens[0]}"
-            yield from tokens[1:]
+            yield f" {answer[0]}"
+            yield from answer[1:]
             rounds += 1
 
     def _ends(self, draft: _Draft, cancel: CancelToken) -> bool:
-        if draft.stop_reason is None:
-            if cancel.cancelled or self._closed:
-                draft.stop_reason = StopReason.CANCELLED
-            elif draft.new_tokens >= draft.options.max_new_tokens:
-                draft.stop_reason = StopReason.LENGTH
+        if draft.writer.stopped:
+            draft.stop_reason = StopReason.END
+        elif cancel.cancelled or self._closed:
+            draft.stop_reason = StopReason.CANCELLED
+        elif draft.new_tokens >= draft.options.max_new_tokens:
+            draft.stop_reason = StopReason.LENGTH
         return draft.stop_reason is not None
 
     def _take_a_token(self, draft: _Draft) -> None:
@@ -259,36 +257,31 @@ class EchoPredictor:
             draft.first_token_s = time.monotonic() - draft.began_s
 
 
-@attrs.define
 class _Draft:
-    """An answer that is being written, held back where it may be the start of a stop text."""
+    """An answer that is being written."""
 
-    options: GenerationOptions
-    text: str = ""
-    handed_out: int = 0
-    reasoning: str = ""
-    new_tokens: int = 0
-    stop_reason: StopReason | None = None
-    began_s: float = attrs.field(factory=time.monotonic)
-    first_token_s: float | None = None
+    def __init__(self, options: GenerationOptions) -> None:
+        self.options = options
+        self.writer = AnswerWriter(stop=options.stop)
+        self.new_tokens = 0
+        self.stop_reason: StopReason | None = None
+        self.began_s = time.monotonic()
+        self.first_token_s: float | None = None
 
     def write(self, token: str) -> Iterator[str]:
-        self.text += token
-        found = [at for at in map(self.text.find, self.options.stop) if at >= 0]
-        if found:
-            self.text = self.text[: min(found)]
-            self.stop_reason = StopReason.END
-            return
-        yield from self._hand_out(len(self.text) - self._possible_stop_text())
+        piece = self.writer.write(token)
+        if piece:
+            yield piece
 
     def finish(self) -> Iterator[str]:
-        self.stop_reason = self.stop_reason or StopReason.END
-        yield from self._hand_out(len(self.text))
+        piece = self.writer.finish()
+        if piece:
+            yield piece
 
     def generation(self, *, prompt_tokens: int) -> Generation:
         return Generation(
-            text=self.text,
-            reasoning=self.reasoning,
+            text=self.writer.text,
+            reasoning=self.writer.reasoning,
             stop_reason=self.stop_reason or StopReason.END,
             prompt_tokens=prompt_tokens,
             new_tokens=self.new_tokens,
@@ -298,19 +291,3 @@ class _Draft:
                 total_s=time.monotonic() - self.began_s,
             ),
         )
-
-    def _possible_stop_text(self) -> int:
-        """Count the characters at the end that are the beginning of a stop text."""
-        lengths = (
-            length
-            for stop in self.options.stop
-            for length in range(len(stop) - 1, 0, -1)
-            if self.text.endswith(stop[:length])
-        )
-        return max(lengths, default=0)
-
-    def _hand_out(self, end: int) -> Iterator[str]:
-        if end > self.handed_out:
-            piece = self.text[self.handed_out : end]
-            self.handed_out = end
-            yield piece
