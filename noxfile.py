@@ -1,0 +1,185 @@
+"""
+Every check that a person or a machine runs, under one name each; ``nox -l`` is the manual.
+
+``nox`` alone runs what must pass before a change is sent: lint, types, imports, tests. Sessions that
+need torch share one environment, ``.nox/local``, because torch is large; run those one at a time.
+Versions are pinned in ``constraints/``; ``nox -s pins`` moves them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+PINS = "constraints/dev.txt"
+LOCAL = Path(".nox", "local").absolute()
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
+SAMPLE = "src/vlmcore/embedded/samples/scene.png"
+
+
+def requirements(*groups: str, extras: str | None) -> tuple[str, ...]:
+    """List the requirements of *groups*, and this package with *extras* unless that is None."""
+    wanted = nox.project.dependency_groups(PYPROJECT, *groups) if groups else ()
+    return wanted if extras is None else ("-e", f".[{extras}]" if extras else ".", *wanted)
+
+
+def install(session: nox.Session, *groups: str, extras: str | None = "", pins: str = PINS) -> None:
+    """Install into the session's own environment, as pinned."""
+    session.install("-c", pins, *requirements(*groups, extras=extras))
+
+
+def local(session: nox.Session, *groups: str, extras: str = "local") -> str:
+    """Install into the environment with torch, made if it is not there; return its Python."""
+    scripts = LOCAL / ("Scripts" if sys.platform == "win32" else "bin")
+    python = str(scripts / "python")
+    if not scripts.exists():
+        session.log(f"Making {LOCAL.name}, the environment with torch: this takes a few minutes.")
+        session.run(sys.executable, "-m", "venv", str(LOCAL))
+    wanted = requirements(*groups, extras=extras)
+    session.run(python, "-m", "pip", "install", "-q", "-c", PINS, *wanted)
+    return python
+
+
+@nox.session(default=False, venv_backend="none")
+def demo(session: nox.Session) -> None:
+    """Describe a drawn scene with the embedded model, token by token; needs no model hub."""
+    python = local(session)
+    images = session.posargs or [SAMPLE]
+    session.run(python, "-m", "vlmcore", "describe", *images, env={"HF_HUB_OFFLINE": "1"})
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, formatting and spelling."""
+    install(session, "lint", extras=None)
+    session.run("ruff", "check", *session.posargs)
+    session.run("ruff", "format", "--check")
+    session.run("codespell")
+
+
+@nox.session(venv_backend="none")
+def types(session: nox.Session) -> None:
+    """Check types strictly, as a user's checker sees them."""
+    python = local(session, "types", extras="local,testing")
+    session.run(python, "-m", "mypy", *(session.posargs or ["src", "tests/typing", "noxfile.py"]))
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Check that nothing imports upwards and that frameworks stay behind their doors."""
+    install(session, "imports")
+    session.run("lint-imports", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def tests(session: nox.Session) -> None:
+    """Run every test, on the Python that runs nox."""
+    python = local(session, "tests", extras="local,testing")
+    workers = [] if session.posargs else ["-n", "2"]
+    session.run(python, "-m", "pytest", *workers, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(python=["3.10", "3.13"], default=False)
+def tests_bare(session: nox.Session) -> None:
+    """Run the tests that need no torch, on the oldest and the newest Python."""
+    install(session, "tests", extras="testing")
+    session.install("-c", PINS, "pillow")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(default=False)
+def transformers4(session: nox.Session) -> None:
+    """Run the tests of the torch parts with the oldest supported transformers."""
+    install(session, "tests", extras="local,testing", pins="constraints/transformers4.txt")
+    only = session.posargs or ["tests/vlmcore", "-k", "torch"]
+    session.run("pytest", "-n", "2", *only, env=ONE_THREAD)
+
+
+@nox.session(default=False, name="property", venv_backend="none")
+def property_tests(session: nox.Session) -> None:
+    """Run the property tests with many more examples."""
+    python = local(session, "tests", extras="local,testing")
+    session.run(
+        python, "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile", "long", *session.posargs
+    )
+
+
+@nox.session(default=False, venv_backend="none")
+def coverage(session: nox.Session) -> None:
+    """Measure which lines and branches the tests reach."""
+    python = local(session, "tests", extras="local,testing")
+    session.run(python, "-m", "coverage", "erase")
+    session.run(python, "-m", "coverage", "run", "-m", "pytest", *session.posargs)
+    session.run(python, "-m", "coverage", "combine")
+    session.run(python, "-m", "coverage", "report")
+
+
+@nox.session(default=False, venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Build the documentation, run its notebook, and fail on any warning."""
+    python = local(session, "docs")
+    shutil.rmtree("docs/_build", ignore_errors=True)
+    session.run(python, "-m", "sphinx", "-n", "-W", "--keep-going", "docs", "docs/_build/html")
+
+
+@nox.session(default=False)
+def build(session: nox.Session) -> None:
+    """Build the sdist and the wheel, and import the wheel in an environment with no extra."""
+    install(session, "build", extras=None)
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", "dist")
+    built = sorted(str(path) for path in Path("dist").iterdir())
+    wheel = next(path for path in built if path.endswith(".whl"))
+    session.run("twine", "check", "--strict", *built)
+    session.run("check-wheel-contents", wheel)
+
+    bare = Path(session.create_tmp()) / "bare"
+    shutil.rmtree(bare, ignore_errors=True)
+    session.run("python", "-m", "venv", str(bare))
+    python = str(next(bare.glob("*/python*")))
+    pinned = ["pip", "install", "-q", "-c", PINS, wheel]
+    session.run(python, "-m", *pinned, external=True)
+    session.run(python, "-I", "tests/wheel/check_installed.py", external=True)
+
+
+@nox.session(default=False)
+def bench_import(session: nox.Session) -> None:
+    """Measure how long ``import vlmcore`` takes, against NumPy and attrs alone."""
+    install(session)
+    session.run("python", "bench/bench_import_time.py", *session.posargs)
+
+
+@nox.session(default=False, tags=["gen"])
+def regen(session: nox.Session) -> None:
+    """Write the generated pages of the reference; ``-- --check`` only compares."""
+    install(session)
+    session.run("python", "docs/generate.py", *session.posargs)
+
+
+@nox.session(default=False)
+def changelog(session: nox.Session) -> None:
+    """Show what the next release's notes say so far."""
+    install(session, "changelog")
+    session.run("towncrier", "build", "--draft", *session.posargs)
+
+
+@nox.session(default=False)
+def pins(session: nox.Session) -> None:
+    """Resolve ``constraints/*.in`` for every supported Python; ``-- --upgrade`` moves the pins."""
+    session.install("uv")
+    groups = [word for group in PYPROJECT["dependency-groups"] for word in ("--group", group)]
+    extras = ["--extra", "local", "--extra", "testing"]
+    for name in ("dev", "transformers4"):
+        sources = ["pyproject.toml", f"constraints/{name}.in", *extras, *groups]
+        shape = ["--universal", "--python-version", "3.10", "--no-annotate", "--no-header", "-q"]
+        target = ["--output-file", f"constraints/{name}.txt"]
+        session.run("uv", "pip", "compile", *sources, *shape, *target, *session.posargs)
