@@ -109,6 +109,7 @@ def _make_tokenizer(folder: Path, template: str | None, **extra: str) -> Any:
         eos_token="<|im_end|>",
         padding_side="left",
         model_max_length=4096,
+        model_input_names=["input_ids", "attention_mask"],
         extra_special_tokens=extra,
     )
     tokenizer.save_pretrained(folder)
