@@ -1,0 +1,204 @@
+"""From prompts to the tensors that a model is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import jinja2
+import numpy as np
+import torch
+from PIL import Image
+
+from vlmcore._arrays import UInt8Array
+from vlmcore.errors import GenerationError
+from vlmcore.vlm.answers import opens_reasoning
+from vlmcore.vlm.prompt import Prompt
+
+__all__ = ["ModelInputs", "prepare"]
+
+
+@attrs.frozen(eq=False)
+class ModelInputs:
+    """
+    A batch as the model takes it.
+
+    Attributes:
+        tensors: Keyword arguments of ``generate``, on the model's device.
+        prompt_tokens: Tokens of each prompt, padding not counted.
+        in_reasoning: For each prompt, whether it ends inside reasoning.
+    """
+
+    tensors: dict[str, Any]
+    prompt_tokens: tuple[int, ...]
+    in_reasoning: tuple[bool, ...]
+
+
+@attrs.frozen(eq=False)
+class _Rendered:
+    text: str
+    images: list[Image.Image]
+    video: UInt8Array | None
+
+
+def prepare(
+    prompts: Sequence[Prompt],
+    processor: Any,
+    *,
+    model: str,
+    supports_video: bool,
+    thinking: bool | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> ModelInputs:
+    """
+    Render *prompts* with the model's chat template and tokenise them as one left-padded batch.
+
+    Prompts of one batch must be alike: all with images or none, all with a video or none.
+
+    Args:
+        prompts: What to ask.
+        processor: The model's processor.
+        model: The model's name, for errors.
+        supports_video: Whether the processor takes videos. If not, frames are given as images.
+        thinking: Asks templates that know ``enable_thinking`` for reasoning, or against it.
+        device: Where the tensors go.
+        dtype: The dtype of pixel values.
+
+    Raises:
+        GenerationError: If the template or the processor refuses a prompt.
+    """
+    try:
+        rendered = [
+            _render(prompt, processor, supports_video=supports_video, thinking=thinking)
+            for prompt in prompts
+        ]
+        batch = _tokenise(rendered, prompts, processor)
+    except (jinja2.TemplateError, ValueError, TypeError, KeyError, IndexError) as error:
+        raise GenerationError(
+            model, f"its processor refuses the prompt ({type(error).__name__}: {error})"
+        ) from error
+    tensors = {name: _placed(value, device, dtype) for name, value in batch.items()}
+    ids, mask = tensors["input_ids"], tensors.get("attention_mask")
+    counts = [ids.shape[1]] * len(ids) if mask is None else mask.sum(dim=1).tolist()
+    return ModelInputs(
+        tensors=tensors,
+        prompt_tokens=tuple(int(count) for count in counts),
+        in_reasoning=tuple(opens_reasoning(r.text) for r in rendered),
+    )
+
+
+def _placed(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.to(device, dtype) if value.is_floating_point() else value.to(device)
+
+
+def _render(
+    prompt: Prompt, processor: Any, *, supports_video: bool, thinking: bool | None
+) -> _Rendered:
+    images = [Image.fromarray(image) for image in prompt.images]
+    words = _Words(processor)
+    text, video = words.plain(prompt.text), prompt.video
+    if video is not None and not supports_video:
+        images += [Image.fromarray(frame) for frame in video]
+        text = f"{_frames_note(prompt)}\n{text}"
+        video = None
+    content: list[dict[str, str]] = [{"type": "image"}] * len(images)
+    if video is not None:
+        content.append({"type": "video"})
+    content.append({"type": "text", "text": text})
+    rendered = _apply_template(processor, content, words.plain(prompt.system), thinking)
+    return _Rendered(rendered, images, video)
+
+
+def _apply_template(
+    processor: Any, content: list[dict[str, str]], system: str, thinking: bool | None
+) -> str:
+    extra = {} if thinking is None else {"enable_thinking": thinking}
+
+    def render(messages: list[dict[str, Any]]) -> str:
+        return str(
+            processor.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **extra
+            )
+        )
+
+    user = {"role": "user", "content": content}
+    if not system:
+        return render([user])
+    first = {"role": "system", "content": [{"type": "text", "text": system}]}
+    try:
+        rendered = render([first, user])
+    except (jinja2.TemplateError, TypeError):
+        rendered = ""  # many templates know no system role, or only as plain text
+    if system.strip() in rendered:
+        return rendered
+    merged = {**content[-1], "text": f"{system}\n\n{content[-1]['text']}"}
+    return render([{**user, "content": [*content[:-1], merged]}])
+
+
+class _Words:
+    """A person's words, so that they cannot be taken for the marks of the conversation."""
+
+    def __init__(self, processor: Any) -> None:
+        tokenizer = getattr(processor, "tokenizer", processor)
+        names = ("image_token", "video_token", "boi_token", "eoi_token", "fake_image_token")
+        own = [getattr(processor, name, None) for name in names]
+        added = [str(token) for token in tokenizer.added_tokens_decoder.values() if token.special]
+        marks = [*tokenizer.all_special_tokens, *added, *own]
+        self._marks = sorted({m for m in marks if isinstance(m, str) and len(m) > 1}, key=len)
+
+    def plain(self, text: str) -> str:
+        """
+        Break every special token in *text* with a space after its first character.
+
+        Otherwise ``<image>`` in a question is an image that is not there, which processors
+        refuse, and ``<|im_end|>`` in a caption's template ends the question early.
+        """
+        if not any(mark in text for mark in self._marks):
+            return text
+        for mark in reversed(self._marks):
+            text = text.replace(mark, f"{mark[0]} {mark[1:]}")
+        return text
+
+
+def _frames_note(prompt: Prompt) -> str:
+    frames = 0 if prompt.video is None else len(prompt.video)
+    times = prompt.video_timestamps_s or [i / prompt.video_rate_hz for i in range(frames)]
+    at = ", ".join(f"{time:.1f}" for time in times)
+    return f"The last {frames} images are frames of one video, at {at} seconds."
+
+
+def _tokenise(rendered: Sequence[_Rendered], prompts: Sequence[Prompt], processor: Any) -> Any:
+    arguments: dict[str, Any] = {}
+    if any(r.images for r in rendered):
+        arguments["images"] = [r.images for r in rendered]
+    if rendered[0].video is not None:
+        arguments["videos"] = [r.video for r in rendered]
+        arguments["video_metadata"] = [_video_metadata(prompt) for prompt in prompts]
+        arguments["do_sample_frames"] = False  # the caller chose the frames
+    bos = getattr(getattr(processor, "tokenizer", processor), "bos_token", None)
+    if bos and rendered[0].text.startswith(bos):
+        arguments["add_special_tokens"] = False  # the template wrote it already
+    texts = [r.text for r in rendered]
+    return processor(text=texts, padding=True, return_tensors="pt", **arguments)
+
+
+def _video_metadata(prompt: Prompt) -> dict[str, Any]:
+    """Describe the video as transformers does: which frames of a source at what rate these are."""
+    frames = 0 if prompt.video is None else len(prompt.video)
+    indices = list(prompt.video_indices or range(frames))
+    rate_hz = prompt.video_rate_hz
+    times = prompt.video_timestamps_s
+    if times and prompt.video_indices is None:
+        indices = [round(time * rate_hz) for time in times]
+    elif times and len(times) > 1:
+        rate_hz = float(np.polyfit(times, indices, 1)[0])
+    return {
+        "fps": rate_hz,
+        "frames_indices": indices,
+        "total_num_frames": indices[-1] + 1,
+        "duration": (indices[-1] + 1) / rate_hz,
+    }

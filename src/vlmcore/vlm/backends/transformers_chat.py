@@ -1,0 +1,333 @@
+"""Every model of transformers that takes images and has a chat template."""
+
+from __future__ import annotations
+
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+import torch
+import transformers
+
+from vlmcore._arrays import require_count
+from vlmcore.errors import GenerationError, ModelError, ModelMemoryError, VlmcoreError
+from vlmcore.vlm.backends._conversation import ModelInputs, prepare
+from vlmcore.vlm.backends._generate import end_tokens, generation_config, room_for
+from vlmcore.vlm.backends._numerics import numerics
+from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
+from vlmcore.vlm.backends._watching import Answer, Watch
+from vlmcore.vlm.generation import (
+    CancelToken,
+    Generation,
+    GenerationOptions,
+    StopReason,
+    Timings,
+)
+from vlmcore.vlm.placement import Placement
+from vlmcore.vlm.predictor import GenerationStream, PredictorInfo
+from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.residency import Residency
+from vlmcore.vlm.sources import ModelSource
+
+__all__ = ["TransformersPredictor"]
+
+_GREEDY = GenerationOptions()
+
+
+class TransformersPredictor:
+    """
+    A model of transformers, in this process.
+
+    Threads may share it: their calls are served one after the other. Two predictors of the same
+    model, placed alike, share one copy of its weights.
+
+    Args:
+        source: Which model.
+        placement: Where and in what form it is loaded.
+        residency: Whose memory it lives in.
+        chat_template: A Jinja chat template to use in place of the model's own.
+
+    Raises:
+        ModelError: If the model cannot be loaded; see `vlmcore.load_predictor`.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: ModelSource,
+        placement: Placement,
+        residency: Residency,
+        chat_template: str | None = None,
+    ) -> None:
+        self._source = source
+        self._residency = residency
+        self._key = (source.location, source.revision, placement, chat_template)
+        self._state = threading.Lock()
+        self._closed = False
+        self._closing = CancelToken()  # stops what is running when the predictor is closed
+        residency.hold(
+            self._key,
+            lambda: open_model(source, placement, chat_template=chat_template),
+            estimate_bytes(source, placement),
+        )
+        with residency.using(self._key) as opened:
+            self._info = _describe(source, placement, opened)
+
+    @property
+    def info(self) -> PredictorInfo:
+        """What it is and how it runs."""
+        return self._info
+
+    def generate(
+        self,
+        prompt: Prompt,
+        options: GenerationOptions = _GREEDY,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Generation:
+        """
+        Answer *prompt*.
+
+        Raises:
+            GenerationError: If the model fails.
+            ModelMemoryError: If its memory does not suffice.
+            ModelError: If the predictor is closed.
+        """
+        self._require_open()
+        return self._answer([prompt], options, _tokens(cancel), lambda _: None)[0]
+
+    def generate_many(
+        self,
+        prompts: Sequence[Prompt],
+        options: GenerationOptions = _GREEDY,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+        batch_size: int = 8,
+    ) -> list[Generation]:
+        """
+        Answer each of *prompts*, in their order, several at a time.
+
+        Answers are those of `generate`. So that this holds when sampling with a seed too, such
+        prompts are not batched. Once cancelled, prompts that were not begun are answered with an
+        empty text and `StopReason.CANCELLED`.
+
+        Args:
+            prompts: What to ask.
+            options: How to answer each.
+            cancel: Stops the batch in flight and all that follow.
+            batch_size: How many prompts to give to the model at once.
+
+        Raises:
+            GenerationError: If the model fails.
+            ModelMemoryError: If its memory does not suffice; a smaller *batch_size* may help.
+            ModelError: If the predictor is closed.
+        """
+        self._require_open()
+        require_count(batch_size=batch_size)
+        size = 1 if options.samples and options.seed is not None else batch_size
+        answers: dict[int, Generation] = {}
+        for batch in _alike(prompts, size):
+            batch_prompts = [prompts[i] for i in batch]
+            answered = self._answer(batch_prompts, options, _tokens(cancel), lambda _: None)
+            answers.update(zip(batch, answered, strict=True))
+        return [answers[i] for i in range(len(prompts))]
+
+    def stream(
+        self,
+        prompt: Prompt,
+        options: GenerationOptions = _GREEDY,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> GenerationStream:
+        """
+        Answer *prompt* piece by piece.
+
+        The model starts when the first piece is asked for, and writes on while pieces are being
+        read. Errors are those of `generate`, raised where the next piece is asked for.
+        """
+        self._require_open()
+        return GenerationStream(self._pieces(prompt, options, _tokens(cancel)))
+
+    def close(self) -> None:
+        """Stop what is running and give the model's memory back. Closing twice is no error."""
+        self._closing.cancel()
+        with self._state:
+            if self._closed:
+                return
+            self._closed = True
+        self._residency.release(self._key)
+
+    def __enter__(self) -> TransformersPredictor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ModelError(self._source.name, "this predictor is closed: load the model again")
+
+    def _pieces(
+        self, prompt: Prompt, options: GenerationOptions, cancels: Sequence[CancelToken]
+    ) -> Generator[str, None, Generation]:
+        """Run the model in a thread, so that its next token does not wait for the reader."""
+        left = CancelToken()
+        arriving: queue.SimpleQueue[str | Generation | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                arriving.put(self._answer([prompt], options, (*cancels, left), arriving.put)[0])
+            except BaseException as error:  # noqa: BLE001  # it is raised again where it is read
+                arriving.put(error)
+
+        context = contextvars.copy_context()
+        thread = threading.Thread(target=context.run, args=(work,), name="vlmcore-stream")
+        thread.start()
+        try:
+            while isinstance(item := arriving.get(), str):
+                yield item
+        finally:
+            left.cancel()
+            thread.join()
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    def _answer(
+        self,
+        prompts: Sequence[Prompt],
+        options: GenerationOptions,
+        cancels: Sequence[CancelToken],
+        show: Callable[[str], None],
+    ) -> list[Generation]:
+        started_s = time.monotonic()
+        cancels = (*cancels, self._closing)
+        with self._residency.using(self._key) as opened, opened.turn:
+            if any(token.cancelled for token in cancels):
+                return [_not_begun(started_s) for _ in prompts]
+            with _failures_named(self._source.name):
+                return self._run(opened, prompts, options, cancels, show, started_s)
+
+    def _run(
+        self,
+        opened: OpenedModel,
+        prompts: Sequence[Prompt],
+        options: GenerationOptions,
+        cancels: Sequence[CancelToken],
+        show: Callable[[str], None],
+        started_s: float,
+    ) -> list[Generation]:
+        inputs = prepare(
+            prompts,
+            opened.processor,
+            model=self._source.name,
+            supports_video=opened.supports_video,
+            thinking=options.thinking,
+            device=opened.device,
+            dtype=opened.dtype,
+        )
+        prepared_s = time.monotonic() - started_s
+        answers = _answers(opened, inputs, options, show)
+        watch = Watch(answers, cancels, started_s=started_s)
+        room = room_for(opened.model, inputs, options, name=self._source.name)
+        with numerics(options, opened.device):
+            opened.model.generate(
+                **inputs.tensors,
+                generation_config=generation_config(opened.model, options, room),
+                stopping_criteria=transformers.StoppingCriteriaList([watch]),
+            )
+        timings = Timings(
+            prepare_s=prepared_s,
+            first_token_s=watch.first_token_s,
+            total_s=time.monotonic() - started_s,
+        )
+        return [
+            answer.finish(cancelled=watch.cancelled, prompt_tokens=count, timings=timings)
+            for answer, count in zip(answers, inputs.prompt_tokens, strict=True)
+        ]
+
+
+def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) -> PredictorInfo:
+    return PredictorInfo(
+        model=source.name,
+        source=source.location,
+        backend=f"transformers {transformers.__version__}, torch {torch.__version__}",
+        device=str(opened.device),
+        dtype=f"{str(opened.dtype).removeprefix('torch.')} ({opened.dtype_reason})",
+        memory=placement.memory.value,
+        attention=opened.attention,
+        supports_video=opened.supports_video,
+    )
+
+
+def _answers(
+    opened: OpenedModel,
+    inputs: ModelInputs,
+    options: GenerationOptions,
+    show: Callable[[str], None],
+) -> list[Answer]:
+    ends = end_tokens(opened.model, opened.processor)
+    return [
+        Answer(
+            opened.processor.tokenizer,
+            options,
+            end_tokens=ends,
+            in_reasoning=in_reasoning,
+            show=show,
+        )
+        for in_reasoning in inputs.in_reasoning
+    ]
+
+
+def _tokens(cancel: CancelToken | None) -> tuple[CancelToken, ...]:
+    return () if cancel is None else (cancel,)
+
+
+def _alike(prompts: Sequence[Prompt], size: int) -> Iterator[list[int]]:
+    """Yield batches of indices: prompts of one batch all have images or none, a video or none."""
+    groups: dict[tuple[bool, bool], list[int]] = {}
+    for index, prompt in enumerate(prompts):
+        kind = (bool(prompt.images), prompt.video is not None)
+        groups.setdefault(kind, []).append(index)
+    for group in groups.values():
+        yield from (group[at : at + size] for at in range(0, len(group), size))
+
+
+def _not_begun(started_s: float) -> Generation:
+    waited_s = time.monotonic() - started_s
+    return Generation(
+        text="",
+        stop_reason=StopReason.CANCELLED,
+        prompt_tokens=0,
+        new_tokens=0,
+        timings=Timings(prepare_s=waited_s, first_token_s=None, total_s=waited_s),
+    )
+
+
+@contextmanager
+def _failures_named(model: str) -> Iterator[None]:
+    """Name the model in whatever transformers and PyTorch raise while generating."""
+    try:
+        yield
+    except VlmcoreError:
+        raise
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ModelMemoryError(
+            model, f"memory ran out while generating; ask for less at once ({error})"
+        ) from error
+    except Exception as error:
+        raise GenerationError(
+            model, f"it failed while generating ({type(error).__name__}: {error})"
+        ) from error

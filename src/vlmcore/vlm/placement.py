@@ -1,0 +1,72 @@
+"""Where a local model runs, and in what form its weights are kept."""
+
+from __future__ import annotations
+
+import enum
+import re
+
+import attrs
+
+from vlmcore.errors import ContractError
+
+__all__ = ["Attention", "Dtype", "MemoryMode", "Placement"]
+
+_DEVICE = re.compile(r"(auto|cpu|mps|(cuda|xpu)(:\d{1,3})?)")
+
+
+class MemoryMode(enum.Enum):
+    """In what form the weights are kept while the model is loaded."""
+
+    MANAGED = "managed"  # as `Dtype` says, on the device, held by the residency
+    NF4 = "nf4"  # 4-bit NormalFloat, by bitsandbytes
+    INT8 = "int8"  # 8-bit, by bitsandbytes
+    CPU = "cpu"  # in the host's memory, whatever other device there is
+
+
+class Attention(enum.Enum):
+    """Which attention implementation the model is given."""
+
+    AUTO = "auto"  # PyTorch's scaled-dot-product attention where the model has it
+    FLASH_2 = "flash_attention_2"  # the flash-attn package, on CUDA devices
+    EAGER = "eager"  # plain matrix products
+
+
+class Dtype(enum.Enum):
+    """The number format of the weights."""
+
+    AUTO = "auto"  # chosen for the device; the reason is in `PredictorInfo.dtype`
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+
+
+@attrs.frozen(kw_only=True)
+class Placement:
+    """
+    Where a model runs, and in what form its weights are kept.
+
+    Attributes:
+        device: ``"auto"`` takes the first of cuda, xpu, mps and cpu that is there; or one of
+            them by name, as ``"cuda:1"``.
+        dtype: The number format of the weights.
+        memory: In what form the weights are kept.
+        attention: The attention implementation.
+    """
+
+    device: str = "auto"
+    dtype: Dtype = Dtype.AUTO
+    memory: MemoryMode = MemoryMode.MANAGED
+    attention: Attention = Attention.AUTO
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
+            raise ContractError(
+                "device",
+                f"got {self.device!r}, expected 'auto', 'cpu', 'mps', 'cuda' or 'xpu', "
+                "the last two with a number if there are several, as 'cuda:1'",
+            )
+        for field, kind in (("dtype", Dtype), ("memory", MemoryMode), ("attention", Attention)):
+            value = getattr(self, field)
+            if not isinstance(value, kind):
+                names = ", ".join(str(member) for member in kind)
+                raise ContractError(field, f"got {value!r}, expected one of {names}")

@@ -1,0 +1,158 @@
+"""The interface of every model, wherever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from types import TracebackType
+from typing import Protocol, runtime_checkable
+
+import attrs
+
+from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions
+from vlmcore.vlm.prompt import Prompt
+
+__all__ = ["GenerationStream", "Predictor", "PredictorInfo"]
+
+
+@attrs.frozen(kw_only=True)
+class PredictorInfo:
+    """
+    What a predictor is and how it runs, for reports.
+
+    Attributes:
+        model: The model as it was named when loaded.
+        source: Where its weights came from: a folder, or a hub id.
+        backend: The engine that runs it, with its version.
+        device: Where it runs.
+        dtype: What its weights are kept in, and why that was chosen.
+        memory: The memory mode, as in `vlmcore.vlm.loading.MemoryMode`.
+        attention: The attention implementation in use.
+        supports_video: Whether frames reach the model as a video, not as single images.
+    """
+
+    model: str
+    source: str
+    backend: str
+    device: str
+    dtype: str
+    memory: str
+    attention: str
+    supports_video: bool
+
+
+class GenerationStream(Iterator[str]):
+    """
+    An answer as it is being written: iterate for its pieces, then read `result`.
+
+    The pieces are whole characters, and together they are exactly the text of `result`. Leaving a
+    ``with`` block, calling `close`, or dropping the stream stops the model within one token.
+    ``yield from`` a stream gives its `Generation`, as from a generator.
+
+    Example:
+        >>> from vlmcore.testing import EchoPredictor
+        >>> from vlmcore.vlm.prompt import Prompt
+        >>> with EchoPredictor().stream(Prompt(text="two words")) as stream:
+        ...     pieces = list(stream)
+        >>> "".join(pieces) == stream.result.text
+        True
+    """
+
+    def __init__(self, pieces: Generator[str, None, Generation]) -> None:
+        self._pieces = pieces
+        self._result: Generation | None = None
+
+    def __next__(self) -> str:
+        if self._result is not None:
+            raise StopIteration(self._result)
+        try:
+            return next(self._pieces)
+        except StopIteration as end:
+            self._result = end.value
+            raise
+
+    def __enter__(self) -> GenerationStream:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the model within one token and give back what the generation held."""
+        self._pieces.close()
+
+    @property
+    def result(self) -> Generation:
+        """
+        The whole answer, once every piece was read.
+
+        Raises:
+            RuntimeError: If the stream has not ended, or was closed before its end.
+        """
+        if self._result is None:
+            raise RuntimeError("the stream has no result: read it to its end first")
+        return self._result
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """
+    A loaded model. Threads may share one: their calls are served one after the other.
+
+    Use it as a context manager, or call `close`, to give its memory back.
+    """
+
+    @property
+    def info(self) -> PredictorInfo:
+        """What it is and how it runs."""
+        ...
+
+    def generate(
+        self,
+        prompt: Prompt,
+        options: GenerationOptions = ...,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> Generation:
+        """Answer *prompt*, and return when the answer is whole."""
+        ...
+
+    def stream(
+        self,
+        prompt: Prompt,
+        options: GenerationOptions = ...,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> GenerationStream:
+        """Answer *prompt* piece by piece, as the model writes."""
+        ...
+
+    def generate_many(
+        self,
+        prompts: Sequence[Prompt],
+        options: GenerationOptions = ...,
+        /,
+        *,
+        cancel: CancelToken | None = None,
+    ) -> list[Generation]:
+        """Answer each of *prompts*, in their order; greedy answers are those of `generate`."""
+        ...
+
+    def close(self) -> None:
+        """Give the model's memory back; further calls are refused. Closing twice is no error."""
+        ...
+
+    def __enter__(self) -> Predictor: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...

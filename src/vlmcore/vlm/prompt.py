@@ -1,0 +1,136 @@
+"""What a model is asked: a text, and what it is to look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from vlmcore._arrays import (
+    UInt8Array,
+    readonly_frames,
+    readonly_image,
+    require_positive,
+    require_text,
+)
+from vlmcore.errors import ContractError
+from vlmcore.limits import PromptLimits, require_at_most
+from vlmcore.media.images import load_image
+
+__all__ = ["Prompt"]
+
+
+def _images(value: Any) -> tuple[UInt8Array, ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise ContractError(
+            "images",
+            f"got {type(value).__name__}, expected uint8 RGB arrays of shape [H, W, 3]; "
+            "Prompt.of(text, source) takes paths and everything else that holds an image",
+        )
+    return tuple(readonly_image(image, field=f"images[{i}]") for i, image in enumerate(value))
+
+
+def _video(value: Any) -> UInt8Array | None:
+    return None if value is None else readonly_frames(value, field="video")
+
+
+def _optional_tuple(value: Any) -> Any:
+    return None if value is None else tuple(value)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Prompt:
+    """
+    What a model is asked: text, and images or the frames of a video to look at.
+
+    A video is given either as frames at a constant rate, or as frames that were selected from a
+    longer video, with the index and the time of each; models that read timestamps are given them.
+
+    Attributes:
+        text: The question or instruction. Not blank.
+        system: The system text; empty leaves it out.
+        images: Each of shape ``[H, W, 3]``, uint8 RGB; read-only views of what was given.
+        video: Frames of shape ``[T, H, W, 3]``, uint8 RGB, oldest first.
+        video_rate_hz: Rate of the frames as given, in frames a second.
+        video_indices: Index of each frame in the source video, ascending.
+        video_timestamps_s: Time of each frame in the source video, in seconds, ascending.
+
+    Raises:
+        ContractError: If a field is not as described.
+        LimitExceededError: If there is more than `vlmcore.limits.PromptLimits` allows.
+    """
+
+    text: str
+    system: str = ""
+    images: tuple[UInt8Array, ...] = attrs.field(default=(), converter=_images)
+    video: UInt8Array | None = attrs.field(default=None, converter=_video)
+    video_rate_hz: float = 1.0
+    video_indices: tuple[int, ...] | None = attrs.field(default=None, converter=_optional_tuple)
+    video_timestamps_s: tuple[float, ...] | None = attrs.field(
+        default=None, converter=_optional_tuple
+    )
+
+    def __attrs_post_init__(self) -> None:
+        require_text(text=self.text)
+        if not isinstance(self.system, str):
+            raise ContractError("system", f"got {type(self.system).__name__}, expected text")
+        require_positive(video_rate_hz=self.video_rate_hz)
+        self._check_limits(PromptLimits())
+        self._check_selection()
+
+    @classmethod
+    def of(cls, text: str, *sources: Any, system: str = "") -> Prompt:
+        """
+        Ask *text* about images from anywhere.
+
+        Args:
+            text: The question or instruction.
+            sources: Everything that `vlmcore.load_image` takes: paths, bytes, data URLs, PIL
+                images, arrays, tensors.
+            system: The system text.
+
+        Raises:
+            MediaError: If a source cannot be read as an image.
+            ContractError: If *text* is blank.
+
+        Example:
+            >>> import numpy as np
+            >>> Prompt.of("What is this?", np.zeros((48, 64))).images[0].shape
+            (48, 64, 3)
+        """
+        return cls(text=text, system=system, images=tuple(load_image(s) for s in sources))
+
+    def _check_limits(self, limits: PromptLimits) -> None:
+        for text in (self.text, self.system):
+            require_at_most("max_text_characters", len(text), limits.max_text_characters)
+        require_at_most("max_images", len(self.images), limits.max_images)
+        frames = 0 if self.video is None else len(self.video)
+        require_at_most("max_video_frames", frames, limits.max_video_frames)
+
+    def _check_selection(self) -> None:
+        indices, times = self.video_indices, self.video_timestamps_s
+        if indices is not None:
+            whole = all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in indices)
+            self._check_each_frame("video_indices", indices, "whole numbers of at least 0", ok=whole)
+        if times is not None:
+            real = all(_is_time(t) for t in times)
+            self._check_each_frame("video_timestamps_s", times, "seconds of at least 0", ok=real)
+
+    def _check_each_frame(
+        self, field: str, values: tuple[float, ...], kind: str, *, ok: bool
+    ) -> None:
+        frames = 0 if self.video is None else len(self.video)
+        if not ok:
+            raise ContractError(field, f"got {values!r}, expected {kind}")
+        if len(values) != frames:
+            raise ContractError(field, f"got {len(values)} values, expected one a frame, {frames}")
+        if any(later <= earlier for earlier, later in zip(values, values[1:], strict=False)):
+            raise ContractError(field, f"got {values!r}, expected them to rise from frame to frame")
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) and value >= 0
