@@ -1,0 +1,117 @@
+"""Each contract of ``.importlinter`` catches a planted violation: a rule that cannot fail is decoration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+from architecture.tree import ROOT, SRC, law
+
+
+@attrs.frozen
+class Plant:
+    """A line that breaks a contract, and the file to append it to (made if it is not there)."""
+
+    contract: str
+    file: str
+    line: str
+
+
+PLANTS = [
+    Plant("floors", "vlmcore/limits.py", "import vlmcore_robotics"),
+    Plant("floors", "vlmcore_audio/__init__.py", "import vlmcore_robotics"),
+    Plant("floors", "vlmcore_robotics/__init__.py", "import vlmcore_comfy"),
+    Plant("core-floors", "vlmcore/errors.py", "import vlmcore.limits"),
+    Plant("core-floors", "vlmcore/media/images.py", "def later():\n    import vlmcore.vlm.prompt"),
+    Plant("core-floors", "vlmcore/vlm/loading.py", "import vlmcore.cli"),
+    Plant("core-floors", "vlmcore/testing/__init__.py", "import vlmcore.cli"),
+    Plant("core-floors", "vlmcore/utils.py", "nothing = None"),
+    Plant("robotics-floors", "vlmcore_robotics/wire/codec.py", "import vlmcore_robotics.clients"),
+    Plant("robotics-floors", "vlmcore_robotics/helpers.py", "nothing = None"),
+    Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
+    Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
+    Plant("framework-free", "vlmcore/limits.py", "import torch"),
+    Plant("framework-free", "vlmcore/vlm/loading.py", "def later():\n    import torch"),
+    Plant("framework-free", "vlmcore/media/images.py", "def later():\n    from PIL import Image"),
+    Plant("framework-free", "vlmcore/media/_pillow.py", "import torch"),
+    Plant("backends-behind-loading", "vlmcore/cli/__init__.py", "import vlmcore.vlm.backends"),
+    Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),
+    Plant("comfy-only-in-comfy", "vlmcore_robotics/__init__.py", "import comfy"),
+    Plant("no-cycles", "vlmcore/limits.py", "def later():\n    import vlmcore._arrays as _a"),
+]
+
+# What a planted line refers to, where the room is not built yet.
+STAND_INS = {
+    "vlmcore_robotics/wire/__init__.py",
+    "vlmcore_robotics/clients/__init__.py",
+    "vlmcore_audio/minimax/__init__.py",
+    "vlmcore_audio/music.py",
+    "vlmcore_comfy/nodes/__init__.py",
+    "vlmcore_comfy/sockets.py",
+}
+
+
+def check(tree: Path, contract: str) -> subprocess.CompletedProcess[str]:
+    """Hold the copy in *tree* to one contract."""
+    program = "import sys; from importlinter.cli import lint_imports_command as lint; lint()"
+    command = [sys.executable, "-c", program, "--contract", contract, "--no-cache"]
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "COLUMNS": "200"}
+    return subprocess.run(
+        command, cwd=tree, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def contract_ids() -> list[str]:
+    """Name every contract of the law."""
+    return [
+        section.removeprefix("importlinter:contract:")
+        for section in law().sections()
+        if section.startswith("importlinter:contract:")
+    ]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """
+    Copy the sources and the law to a place of their own.
+    """
+    skip = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.png", "*.json")
+    shutil.copytree(SRC, tmp_path / "src", ignore=skip)
+    shutil.copy(ROOT / ".importlinter", tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant.contract}-{plant.file}")
+def test_a_planted_violation_breaks_its_contract(plant: Plant, tree: Path) -> None:
+    """
+    The contract that is named breaks, and it is the contract that says so, not a crash.
+    """
+    for stand_in in STAND_INS:
+        file = tree / "src" / stand_in
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    file = tree / "src" / plant.file
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    file.write_text(f"{before}\n{plant.line}\n", encoding="utf-8")
+
+    done = check(tree, plant.contract)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{law()[f'importlinter:contract:{plant.contract}']['name']} BROKEN" in done.stdout
+
+
+@pytest.mark.parametrize("contract", contract_ids())
+def test_the_tree_keeps_every_contract_and_every_contract_has_a_plant(
+    contract: str, tree: Path
+) -> None:
+    """
+    Without the planted line the same copy is lawful, so it is the line that was caught.
+    """
+    assert contract in {plant.contract for plant in PLANTS}
+    done = check(tree, contract)
+    assert done.returncode == 0, done.stdout + done.stderr

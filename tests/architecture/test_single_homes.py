@@ -1,0 +1,152 @@
+"""What has one home lives there only: bounds, optional packages, lazy imports, the environment."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib.metadata import metadata, requires
+from pathlib import Path
+
+from architecture.tree import is_door, module_files, module_name, parse, place, walk
+
+# Numbers of 4096 and above that are no bound on what comes in, and what they are instead.
+# Numbers written in hexadecimal are facts of a file format, and need no entry.
+FACTS = {
+    ("vlmcore.media._header", 65535): "the largest 16-bit number",
+    ("vlmcore.media._pillow", 65535): "the largest 16-bit sample",
+    ("vlmcore.media.arrays", 1 << 18): "values converted at a time",
+    ("vlmcore.media.sources", 1 << 20): "bytes read at a time",
+    ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
+    ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
+}
+BOUNDS = "vlmcore.limits"
+DATA_ONLY = ("vlmcore.vlm.catalog",)
+
+SHIFTS_AND_PRODUCTS = (ast.LShift, ast.Mult, ast.Pow)
+LAZY = {"import_module", "importlib.import_module", "__import__"}
+
+
+def test_bounds_live_in_limits_only() -> None:
+    """
+    A bound that is written where it is used cannot be found, passed in, or raised by a caller.
+    """
+    found = {
+        (module_name(file), value): place(file, node)
+        for file, node, value in large_numbers()
+        if module_name(file) not in (BOUNDS, *DATA_ONLY)
+    }
+    assert {} == {where: found[where] for where in found.keys() - FACTS.keys()}
+    assert set() == FACTS.keys() - found.keys(), "entries of FACTS that are out of date"
+
+
+def test_no_constant_is_called_max_outside_limits() -> None:
+    """
+    A name with MAX in it is a bound.
+    """
+    assert [] == [
+        place(file, node)
+        for file, node in walk()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        if "MAX_" in node.id and module_name(file) != BOUNDS
+    ]
+
+
+def test_a_missing_package_is_noticed_in_one_place_only() -> None:
+    """
+    ``except ImportError`` elsewhere hides a broken install behind "please install it".
+    """
+    assert ["vlmcore._optional"] == sorted(
+        {
+            module_name(file)
+            for file, node in walk()
+            if isinstance(node, ast.ExceptHandler) and node.type is not None
+            if {"ImportError", "ModuleNotFoundError"} & names_in(node.type)
+        }
+    )
+
+
+def test_nothing_is_imported_by_a_computed_name() -> None:
+    """
+    The import contracts read ``import`` statements: a name made at run time would pass them by.
+    """
+    assert [] == [
+        place(file, node)
+        for file, node in walk()
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in LAZY
+    ]
+
+
+def test_the_environment_is_read_by_the_command_and_the_backends_only() -> None:
+    """
+    What a function does is decided by its arguments.
+    """
+    readers = {
+        module_name(file)
+        for file, node in walk()
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("os.environ", "os.getenv")
+    }
+    assert set() == {
+        name for name in readers if not is_door(name) and not name.startswith("vlmcore.cli")
+    }
+
+
+def test_every_extra_that_an_error_names_is_an_extra_that_brings_the_package() -> None:
+    """
+    "pip install vlmcore[x]" in an error message must be true.
+    """
+    extras = set(metadata("vlmcore").get_all("Provides-Extra") or ())
+    for file, extra, packages in optional_dependencies():
+        assert extra in extras, f"{file.name} names the extra {extra!r}"
+        brought = "\n".join(need for need in requires("vlmcore") or () if f"'{extra}'" in need)
+        for package in packages:
+            assert {"PIL": "pillow"}.get(package, package) in brought, f"{package} in {extra}"
+
+
+def large_numbers() -> Iterator[tuple[Path, ast.AST, int]]:
+    """Find whole numbers of 4096 and above, also as shifts, products and powers of literals."""
+    for file in module_files():
+        text = file.read_text(encoding="utf-8")
+        for node in ast.walk(parse(file)):
+            value = number(node)
+            if value is None or value < 4096:
+                continue
+            if not (ast.get_source_segment(text, node) or "").startswith("0x"):
+                yield file, node, value
+
+
+def number(node: ast.AST) -> int | None:
+    """Work out a whole number that is written as a literal or as arithmetic on literals."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, SHIFTS_AND_PRODUCTS)):
+        return None
+    left, right = number(node.left), number(node.right)
+    if left is None or right is None or right > 128:
+        return None
+    match node.op:
+        case ast.LShift():
+            return left << right
+        case ast.Mult():
+            return left * right
+        case _:
+            return int(left**right)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Collect the names that an expression mentions."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def optional_dependencies() -> Iterator[tuple[Path, str, list[str]]]:
+    """Find the calls of ``optional_dependency`` and of ``MissingDependencyError``."""
+    for file, node in walk():
+        if not isinstance(node, ast.Call) or module_name(file) == "vlmcore._optional":
+            continue
+        words = [part.value for part in node.args if isinstance(part, ast.Constant)]
+        if len(words) != len(node.args) or len(words) < 2:
+            continue
+        match ast.unparse(node.func):
+            case "optional_dependency":
+                yield file, str(words[0]), [str(word) for word in words[1:]]
+            case "MissingDependencyError":
+                yield file, str(words[1]), [str(words[0])]

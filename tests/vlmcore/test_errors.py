@@ -1,0 +1,137 @@
+"""Tests of `vlmcore.errors`."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import re
+
+import pytest
+
+from vlmcore import errors
+from vlmcore.errors import (
+    ContractError,
+    GenerationError,
+    LimitExceededError,
+    MediaError,
+    MediaLimitError,
+    MissingDependencyError,
+    ModelAccessError,
+    ModelError,
+    ModelMemoryError,
+    UnsupportedModelError,
+    VlmcoreError,
+)
+
+# One of each, with the text that it shows.
+EXAMPLES = [
+    (VlmcoreError("anything"), "anything"),
+    (ContractError("rate_hz", "got 0, expected more"), "rate_hz: got 0, expected more"),
+    (LimitExceededError("max_bytes", 12, 10), "max_bytes: got 12, limit is 10"),
+    (MediaError("a.png", "not an image"), "a.png: not an image"),
+    (
+        MediaLimitError("a.png", "max_pixels", 12, 10),
+        "a.png: max_pixels: got 12, limit is 10",
+    ),
+    (
+        MissingDependencyError("PIL", "local"),
+        "'PIL' is needed here and is not installed: pip install \"vlmcore[local]\"",
+    ),
+    (ModelError("m", "broken"), "m: broken"),
+    (ModelAccessError("m", "gated"), "m: gated"),
+    (UnsupportedModelError("m", "text only"), "m: text only"),
+    (ModelMemoryError("m", "too large", 12, 10), "m: too large"),
+    (ModelMemoryError("m", "too large"), "m: too large"),
+    (GenerationError("m", "failed"), "m: failed"),
+]
+ALL_ERRORS = [getattr(errors, name) for name in errors.__all__]
+
+
+def name_of(error: VlmcoreError) -> str:
+    return type(error).__name__
+
+
+def test_there_is_an_example_of_every_error() -> None:
+    """
+    So that the tests below hold for all of them.
+    """
+    assert set(ALL_ERRORS) == {type(error) for error, _ in EXAMPLES}
+
+
+@pytest.mark.parametrize(("error", "text"), EXAMPLES, ids=lambda value: type(value).__name__)
+def test_an_error_says_what_is_wrong(error: VlmcoreError, text: str) -> None:
+    """
+    The text names the field or the thing, what came, and what was expected.
+    """
+    assert text == str(error)
+
+
+@pytest.mark.parametrize("error", [error for error, _ in EXAMPLES], ids=name_of)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_an_error_crosses_a_process_boundary(error: VlmcoreError, protocol: int) -> None:
+    """
+    Data loaders and job engines pickle what their workers raise.
+    """
+    other = pickle.loads(pickle.dumps(error, protocol))
+
+    assert type(error) is type(other)
+    assert (error.args, str(error), vars(error)) == (other.args, str(other), vars(other))
+
+
+@pytest.mark.parametrize("error", [error for error, _ in EXAMPLES], ids=name_of)
+def test_an_error_can_be_copied(error: VlmcoreError) -> None:
+    """
+    Copying goes the way of pickling.
+    """
+    assert (error.args, str(error)) == (copy.copy(error).args, str(copy.deepcopy(error)))
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (ContractError, ValueError),
+        (MediaError, ValueError),
+        (MissingDependencyError, ImportError),
+        (ModelMemoryError, MemoryError),
+    ],
+)
+def test_an_error_is_the_builtin_that_people_already_catch(
+    error: type[Exception], builtin: type[Exception]
+) -> None:
+    """
+    ``except ValueError`` written before this library was known keeps working.
+    """
+    assert issubclass(error, builtin)
+
+
+def test_every_error_stands_in_the_one_tree() -> None:
+    """
+    ``except VlmcoreError`` catches all that we raise on purpose.
+    """
+    defined = {value for value in vars(errors).values() if inspect.isclass(value)}
+    assert set(ALL_ERRORS) == defined
+    assert all(issubclass(error, VlmcoreError) for error in defined)
+
+
+def test_the_outline_shows_every_error_under_its_parent() -> None:
+    """
+    The docstring of the module is the map that people read.
+    """
+    seen: list[tuple[int, str]] = []
+    parents = {}
+    for line in (errors.__doc__ or "").splitlines():
+        if match := re.match(r"(?P<indent>[ │├└─]*)(?P<name>[A-Z]\w+Error)\b", line):
+            indent, name = len(match["indent"]), match["name"]
+            seen = [(depth, known) for depth, known in seen if depth < indent]
+            parents[name] = seen[-1][1] if seen else "Exception"
+            seen.append((indent, name))
+
+    assert {error.__name__: error.__bases__[0].__name__ for error in ALL_ERRORS} == parents
+
+
+def test_a_missing_package_is_found_where_import_error_keeps_it() -> None:
+    """
+    ``ImportError.name`` is what tools look at.
+    """
+    assert "PIL" == MissingDependencyError("PIL", "local").name
