@@ -1,0 +1,296 @@
+"""Whose memory a model lives in, and who has to leave when it is full."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol, runtime_checkable
+
+import attrs
+
+from vlmcore._arrays import require_count
+from vlmcore.errors import ContractError, ModelMemoryError
+
+__all__ = ["PROCESS", "ProcessResidency", "Residency", "ResidentModel"]
+
+
+@runtime_checkable
+class ResidentModel(Protocol):
+    """A model that takes up memory and can give it back."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes it holds."""
+        ...
+
+    def free(self) -> None:
+        """Give its memory back; it cannot be used any more."""
+        ...
+
+
+@runtime_checkable
+class Residency(Protocol):
+    """
+    Whose memory models live in: the process's own, or a host's such as ComfyUI's.
+
+    A key stands for one model in one form. However many hold it, there is one copy.
+    """
+
+    def hold(self, key: Hashable, load: Callable[[], ResidentModel], needed_bytes: int, /) -> None:
+        """
+        Load the model of *key*, unless it is there, and keep it until `release`.
+
+        Others that are not in use leave before it is loaded, where that is needed to fit.
+
+        Args:
+            key: Which model.
+            load: Loads it; called again if the model had to leave in the meantime.
+            needed_bytes: What it will hold, estimated; 0 where unknown.
+
+        Raises:
+            ModelMemoryError: If it does not fit.
+        """
+        ...
+
+    def using(self, key: Hashable, /) -> AbstractContextManager[Any]:
+        """
+        Give the model of *key*, a `ResidentModel`; it stays while the ``with`` block runs.
+
+        A model that had to leave is loaded again first.
+
+        Raises:
+            ContractError: If nobody holds *key*.
+            ModelMemoryError: If it had to leave and does not fit any more.
+        """
+        ...
+
+    def release(self, key: Hashable, /) -> None:
+        """
+        Take back one `hold`. With the last, the model is freed, once nobody uses it.
+
+        Raises:
+            ContractError: If nobody holds *key*.
+        """
+        ...
+
+
+@attrs.define(eq=False)
+class _Seat:
+    """One key: its model while that is resident, and who wants it."""
+
+    key: Hashable
+    load: Callable[[], ResidentModel]
+    nbytes: int
+    model: ResidentModel | None = None
+    loading: bool = False
+    holders: int = 0
+    users: int = 0
+    last_used: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether it takes up memory, or is about to."""
+        return self.loading or self.model is not None
+
+    @property
+    def can_leave(self) -> bool:
+        """Whether its model may be freed now to make room."""
+        return self.model is not None and self.users == 0 and not self.loading
+
+
+class ProcessResidency:
+    """
+    The process's own memory: one copy a key, the least recently used leave when it is full.
+
+    Safe for threads. While one model is being loaded the others can be used, and two threads that
+    ask for the same model wait for one load.
+
+    Args:
+        budget_bytes: What all models together may hold. ``None`` sets no budget: then nothing has
+            to leave, and models are freed when they are released.
+
+    Example:
+        >>> residency = ProcessResidency(budget_bytes=8 << 30)
+        >>> residency.resident_keys
+        ()
+    """
+
+    def __init__(self, budget_bytes: int | None = None) -> None:
+        if budget_bytes is not None:
+            require_count(budget_bytes=budget_bytes)
+        self._budget_bytes = budget_bytes
+        self._changed = threading.Condition(threading.RLock())
+        self._seats: dict[Hashable, _Seat] = {}
+        self._clock = 0
+
+    @property
+    def budget_bytes(self) -> int | None:
+        """What all models together may hold."""
+        return self._budget_bytes
+
+    @property
+    def resident_bytes(self) -> int:
+        """What the models that are resident hold together."""
+        with self._changed:
+            return sum(seat.nbytes for seat in self._seats.values() if seat.model is not None)
+
+    @property
+    def resident_keys(self) -> tuple[Hashable, ...]:
+        """The keys of the models that are resident, least recently used first."""
+        with self._changed:
+            return tuple(seat.key for seat in self._by_age() if seat.model is not None)
+
+    def hold(self, key: Hashable, load: Callable[[], ResidentModel], needed_bytes: int, /) -> None:
+        """
+        Load the model of *key*, unless it is there, and keep it until `release`.
+
+        Raises:
+            ModelMemoryError: If it is larger than the budget, or does not fit beside the models
+                that are in use.
+        """
+        with self._changed:
+            seat = self._seats.get(key)
+            if seat is None:
+                seat = self._seats[key] = _Seat(key, load, needed_bytes)
+            seat.holders += 1
+            seat.users += 1
+        try:
+            with self._in_use(seat):
+                pass
+        except BaseException:
+            with self._changed:
+                seat.holders -= 1
+                self._leave_if_unwanted(seat)
+            raise
+
+    @contextmanager
+    def using(self, key: Hashable, /) -> Iterator[Any]:
+        """
+        Give the model of *key*; it stays while the ``with`` block runs.
+
+        Raises:
+            ContractError: If nobody holds *key*.
+            ModelMemoryError: If it had to leave and does not fit any more.
+        """
+        with self._changed:
+            seat = self._held(key)
+            seat.users += 1  # from here on it cannot leave, and cannot be released away
+        with self._in_use(seat):
+            yield seat.model
+
+    def release(self, key: Hashable, /) -> None:
+        """
+        Take back one `hold`; with the last, the model is freed, once nobody uses it.
+
+        Raises:
+            ContractError: If nobody holds *key*.
+        """
+        with self._changed:
+            seat = self._held(key)
+            seat.holders -= 1
+            self._leave_if_unwanted(seat)
+
+    def _held(self, key: Hashable) -> _Seat:
+        seat = self._seats.get(key)
+        if seat is None or seat.holders == 0:
+            raise ContractError("key", f"got {key!r}, expected the key of a model that is held")
+        return seat
+
+    @contextmanager
+    def _in_use(self, seat: _Seat) -> Iterator[None]:
+        """Load the model of *seat* where needed; at the end of the block, its user is gone."""
+        try:
+            self._seat_model(seat)
+            yield
+        finally:
+            with self._changed:
+                seat.users -= 1
+                self._touch(seat)
+                self._leave_if_unwanted(seat)
+
+    def _seat_model(self, seat: _Seat) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: not seat.loading)
+            self._touch(seat)
+            if seat.model is not None:
+                return
+            self._make_room(seat)
+            seat.loading = True
+        model: ResidentModel | None = None
+        try:
+            model = seat.load()  # without the lock: others can be used meanwhile
+        finally:
+            with self._changed:
+                seat.loading = False
+                self._changed.notify_all()
+                if model is not None:
+                    self._settle(seat, model)
+
+    def _settle(self, seat: _Seat, model: ResidentModel) -> None:
+        """Count what the model really holds, which may be more than was estimated."""
+        seat.nbytes = model.nbytes
+        try:
+            self._make_room(seat)
+        except ModelMemoryError:
+            model.free()
+            raise
+        seat.model = model
+
+    def _make_room(self, seat: _Seat) -> None:
+        """Have the least recently used leave until *seat* fits into the budget."""
+        budget = self._budget_bytes
+        if budget is None:
+            return
+        if seat.nbytes > budget:
+            problem = f"it holds {_gib(seat.nbytes)}, more than the whole budget, {_gib(budget)}"
+            raise ModelMemoryError(_name(seat.key), problem, seat.nbytes, budget)
+        others = [other for other in self._by_age() if other is not seat and other.counts]
+        staying = sum(other.nbytes for other in others if not other.can_leave)
+        if staying + seat.nbytes > budget:
+            raise ModelMemoryError(
+                _name(seat.key),
+                f"it needs {_gib(seat.nbytes)}, and models in use leave {_gib(budget - staying)} "
+                f"of the budget, {_gib(budget)}",
+                seat.nbytes,
+                max(budget - staying, 0),
+            )
+        held = sum(other.nbytes for other in others)
+        for other in others:
+            if held + seat.nbytes <= budget:
+                break
+            if other.can_leave:
+                held -= other.nbytes
+                _free(other)
+
+    def _leave_if_unwanted(self, seat: _Seat) -> None:
+        if seat.holders or seat.users or self._seats.get(seat.key) is not seat:
+            return
+        del self._seats[seat.key]
+        _free(seat)
+
+    def _touch(self, seat: _Seat) -> None:
+        self._clock += 1
+        seat.last_used = self._clock
+
+    def _by_age(self) -> list[_Seat]:
+        return sorted(self._seats.values(), key=lambda seat: seat.last_used)
+
+
+def _free(seat: _Seat) -> None:
+    model, seat.model = seat.model, None
+    if model is not None:
+        model.free()
+
+
+def _name(key: Hashable) -> str:
+    """Name a model by its key; those of local models begin with where it is from."""
+    return str(key[0]) if isinstance(key, tuple) and key else str(key)
+
+
+def _gib(nbytes: int) -> str:
+    return f"{max(nbytes, 0) / (1 << 30):.2f} GiB"
+
+
+PROCESS = ProcessResidency()
+"""The residency that is used where none is given: no budget, shared by the whole process."""
