@@ -44,11 +44,20 @@ class ImageLimits:
         max_encoded_bytes: Size of the encoded file. An uncompressed 16-bit RGBA picture of
             `max_pixels` pixels just fits.
         max_frames: Frames of an animation that is read as video.
+        max_animation_pixels: Width times height times frames of such an animation; 384 MiB once
+            decoded.
+        max_blocks: Parts of a file that are looked at one by one: the chunks of a PNG, the segments
+            of a JPEG, the blocks of a GIF, the strips or tiles of a TIFF.
+        max_scans: Passes of a progressive JPEG. Each costs as much time as decoding the whole
+            picture and only a few bytes; encoders write about ten.
     """
 
     max_pixels: int = 16 * _MIB
     max_encoded_bytes: int = 144 * _MIB
     max_frames: int = 256
+    max_animation_pixels: int = 128 * _MIB
+    max_blocks: int = 1 << 16
+    max_scans: int = 64
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

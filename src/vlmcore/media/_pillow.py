@@ -1,5 +1,5 @@
 """
-The one module that imports Pillow; reached from `vlmcore.media` when a file is decoded or encoded.
+The one module that imports Pillow; reached when a file is decoded or encoded, or a size changed.
 
 Decoders are constructed by their class and not by ``PIL.Image.open``: only formats on our list can
 run, whatever plugins the process has registered, and the bound on pixels is ours alone, without a
@@ -30,10 +30,11 @@ from PIL import (
 from vlmcore._arrays import UInt8Array
 from vlmcore.errors import MediaError, MediaLimitError, VlmcoreError
 from vlmcore.limits import ImageLimits
+from vlmcore.media._header import Header
+from vlmcore.media._tags import orientation_of
 from vlmcore.media.formats import ImageFormat
-from vlmcore.media.sources import Encoded
 
-__all__ = ["decode", "encode", "pixels_of", "resample"]
+__all__ = ["decode", "decode_frames", "encode", "pixels_of", "resample"]
 
 _DECODERS: dict[ImageFormat, type[ImageFile.ImageFile]] = {
     ImageFormat.JPEG: JpegImagePlugin.JpegImageFile,
@@ -44,6 +45,9 @@ _DECODERS: dict[ImageFormat, type[ImageFile.ImageFile]] = {
     ImageFormat.TIFF: TiffImagePlugin.TiffImageFile,
     ImageFormat.PPM: PpmImagePlugin.PpmImageFile,
 }
+_LEVELS = 0xFFFF
+# Every orientation of EXIF is two mirrors and an exchange of the axes, in this order.
+_UPSIDE_DOWN, _MIRRORED, _TURNED = (3, 4, 6, 7), (2, 3, 7, 8), (5, 6, 7, 8)
 
 
 @contextmanager
@@ -57,42 +61,124 @@ def _refusing(name: str, what: str) -> Iterator[None]:
         raise MediaError(name, f"{what}: not enough memory") from error
     except Exception as error:
         # Decoders raise all kinds of errors on hostile bytes, down to AssertionError.
-        raise MediaError(name, f"{what}: {error or type(error).__name__}") from error
+        raise MediaError(name, f"{what}: {str(error) or type(error).__name__}") from error
 
 
-def decode(encoded: Encoded, image_format: ImageFormat, *, limits: ImageLimits) -> npt.NDArray[Any]:
-    """Decode the first frame."""
-    with _refusing(encoded.name, f"is a {image_format.name} image that cannot be decoded"):
-        with _DECODERS[image_format](io.BytesIO(encoded.data)) as image:
-            return pixels_of(image, source=encoded.name, limits=limits)
+@contextmanager
+def _opened(header: Header, name: str) -> Iterator[ImageFile.ImageFile]:
+    kind = header.image_format
+    with (
+        _refusing(name, f"is a {kind.name} image that cannot be decoded"),
+        _DECODERS[kind](io.BytesIO(header.data)) as image,
+    ):
+        yield image
 
 
-def pixels_of(image: Image.Image, *, source: str, limits: ImageLimits) -> npt.NDArray[Any]:
+def decode(header: Header, *, name: str, limits: ImageLimits) -> npt.NDArray[Any]:
     """
-    Decode the current frame of a PIL image.
+    Decode the first picture of a file, upright.
 
     Returns:
-        uint8 or uint16, or float from 0 to 1; shape ``[H, W]``, ``[H, W, 3]`` or ``[H, W, 4]``.
+        uint8 or uint16, or float from 0 to 1; shape ``[H, W]`` or ``[H, W, C]``, 2 to 4 channels.
+
+    Raises:
+        MediaLimitError: If it turns out to have more than ``limits.max_pixels`` pixels.
+        MediaError: If it cannot be decoded.
     """
-    if image.width * image.height > limits.max_pixels:
-        raise MediaLimitError(
-            source, "max_pixels", image.width * image.height, limits.max_pixels
-        )
-    with _refusing(source, "cannot be decoded"):
-        image.load()
-        mode = image.mode
-        if mode.startswith("I"):
-            return np.clip(np.asarray(image), 0, 65535).astype(np.uint16)
-        if mode == "F":
-            return np.array(image, dtype=np.float32)
-        if mode not in ("RGB", "RGBA", "L"):
-            alpha = image.has_transparency_data
-            image = image.convert("RGBA" if alpha else "RGB")
-        return np.array(image)
+    with _opened(header, name) as image:
+        return _picture(image, header, name=name, limits=limits)
+
+
+def decode_frames(
+    header: Header, *, name: str, limits: ImageLimits
+) -> Iterator[tuple[npt.NDArray[Any], float]]:
+    """
+    Decode the pictures of an animation one by one, upright, each with its duration in seconds.
+
+    Raises:
+        MediaLimitError: If one turns out to have more than ``limits.max_pixels`` pixels.
+        MediaError: If one cannot be decoded.
+    """
+    with _opened(header, name) as image:
+        for index in range(header.frames):
+            with _refusing(name, f"picture {index + 1} of {header.frames} cannot be decoded"):
+                image.seek(header.first_frame + index)
+                pixels = _picture(image, header, name=name, limits=limits)
+            yield pixels, float(image.info.get("duration", 0)) / 1000
+
+
+def _picture(
+    image: Image.Image, header: Header, *, name: str, limits: ImageLimits
+) -> npt.NDArray[Any]:
+    pixels = _pixels(image, name=name, limits=limits, levels=header.levels)
+    if header.is_inverted and pixels.ndim == 2 and pixels.dtype != np.uint8:
+        pixels = (1 if pixels.dtype.kind == "f" else _LEVELS) - pixels
+    if header.image_format is ImageFormat.TIFF:
+        return pixels  # Pillow has turned it already: a TIFF, and nothing else
+    return _upright(pixels, header.orientation)
+
+
+def pixels_of(image: Image.Image, *, name: str, limits: ImageLimits) -> npt.NDArray[Any]:
+    """
+    Take the current picture of a PIL image, upright by the EXIF that it carries.
+
+    Returns:
+        As `decode` does.
+
+    Raises:
+        MediaLimitError: If it has more than ``limits.max_pixels`` pixels.
+        MediaError: If it cannot be decoded.
+    """
+    with _refusing(name, "cannot be decoded"):
+        exif = image.info.get("exif")
+        pixels = _pixels(image, name=name, limits=limits)
+    return _upright(pixels, orientation_of(exif) if isinstance(exif, bytes) else 1)
+
+
+def _pixels(
+    image: Image.Image, *, name: str, limits: ImageLimits, levels: int = _LEVELS
+) -> npt.NDArray[Any]:
+    pixels = image.width * image.height
+    if pixels > limits.max_pixels:
+        raise MediaLimitError(name, "max_pixels", pixels, limits.max_pixels)
+    image.load()
+    transparent = image.info.get("transparency")
+    if image.mode.startswith("I"):
+        grey: npt.NDArray[Any] = np.clip(np.asarray(image), 0, levels)
+        scaled: npt.NDArray[Any] = (grey.astype(np.uint32) * _LEVELS // levels).astype(np.uint16)
+        if isinstance(transparent, int):
+            alpha = np.where(grey == transparent, 0, _LEVELS).astype(np.uint16)
+            return np.stack([scaled, alpha], axis=-1)
+        return scaled
+    if image.mode == "F":
+        return np.array(image, dtype=np.float32)
+    if image.mode == "La":
+        image = image.convert("LA")
+    if transparent is not None or image.mode in ("P", "PA", "LA", "RGBa"):
+        image = image.convert("RGBA")
+    elif image.mode not in ("L", "RGB", "RGBA"):
+        image = image.convert("RGB")
+    return np.array(image)
+
+
+def _upright(pixels: npt.NDArray[Any], orientation: int) -> npt.NDArray[Any]:
+    """Turn and mirror as EXIF asks; a view, shape ``[H, W]`` or ``[H, W, C]``."""
+    if orientation in _UPSIDE_DOWN:
+        pixels = np.flip(pixels, axis=0)
+    if orientation in _MIRRORED:
+        pixels = np.flip(pixels, axis=1)
+    if orientation in _TURNED:
+        pixels = np.swapaxes(pixels, 0, 1)
+    return pixels
 
 
 def encode(image: UInt8Array, image_format: ImageFormat, **options: Any) -> bytes:
-    """Encode RGB pixels, shape ``[H, W, 3]``; no metadata is written."""
+    """
+    Encode RGB pixels, shape ``[H, W, 3]``; no metadata is written.
+
+    Raises:
+        MediaError: If the format cannot hold an image of this size.
+    """
     buffer = io.BytesIO()
     with _refusing("image", f"cannot be encoded as {image_format.name}"):
         Image.fromarray(image).save(buffer, format=image_format.name, **options)
@@ -100,6 +186,12 @@ def encode(image: UInt8Array, image_format: ImageFormat, **options: Any) -> byte
 
 
 def resample(image: UInt8Array, *, height_px: int, width_px: int) -> UInt8Array:
-    """Resize with a bicubic filter that averages when it makes smaller."""
-    resized = Image.fromarray(image).resize((width_px, height_px), Image.Resampling.BICUBIC)
-    return np.array(resized)
+    """
+    Resize with a bicubic filter that averages when it shrinks.
+
+    Raises:
+        MediaError: If the new image does not fit into memory.
+    """
+    with _refusing("image", f"cannot be resized to {width_px} x {height_px} pixels"):
+        resized = Image.fromarray(image).resize((width_px, height_px), Image.Resampling.BICUBIC)
+        return np.array(resized)

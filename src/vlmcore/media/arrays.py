@@ -17,10 +17,18 @@ import numpy as np
 import numpy.typing as npt
 
 from vlmcore._arrays import UInt8Array
-from vlmcore.errors import MediaError, MediaLimitError
+from vlmcore.errors import ContractError, MediaError, MediaLimitError
 from vlmcore.limits import ImageLimits
 
-__all__ = ["Background", "Layout", "array_from_tensor", "is_tensor", "rgb_from_array"]
+__all__ = [
+    "Background",
+    "Layout",
+    "array_from_tensor",
+    "is_tensor",
+    "require_background",
+    "require_layout",
+    "rgb_from_array",
+]
 
 Layout: TypeAlias = Literal["HWC", "CHW"]
 Background: TypeAlias = tuple[int, int, int]
@@ -60,7 +68,10 @@ def rgb_from_array(
     height, width, _ = pixels.shape
     if height * width > limits.max_pixels:
         raise MediaLimitError(source, "max_pixels", height * width, limits.max_pixels)
-    if pixels.dtype.kind not in "bf" and pixels.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
+    if pixels.dtype.kind not in "bf" and pixels.dtype.newbyteorder("=") not in (
+        np.uint8,
+        np.uint16,
+    ):
         raise MediaError(
             source,
             f"got {pixels.dtype}, expected uint8, uint16, bool, or floats from 0 to 1; "
@@ -94,12 +105,15 @@ def _blocks(height: int, width: int) -> Iterator[tuple[slice, slice]]:
 def _to_uint8(block: npt.NDArray[Any]) -> UInt8Array:
     if block.dtype == np.uint8:
         return block
+    scaled: npt.NDArray[Any]
     if block.dtype.kind == "b":
-        return block.astype(np.uint8) * np.uint8(255)
-    if block.dtype.kind == "u":
-        return ((block.astype(np.uint32) + 128) // 257).astype(np.uint8)  # 65535 / 255 is 257
-    values = block.astype(np.float32 if block.dtype.itemsize <= 4 else np.float64)
-    return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+        scaled = np.where(block, 255, 0)
+    elif block.dtype.kind == "f":
+        inside = np.clip(block, 0, 1)
+        scaled = np.rint(inside.astype(np.float32 if inside.itemsize <= 4 else np.float64) * 255)
+    else:
+        scaled = (block.astype(np.uint32) + 128) // 257  # 65535 / 255 is 257
+    return scaled.astype(np.uint8)
 
 
 def _without_alpha(block: UInt8Array, background: Background) -> UInt8Array:
@@ -184,3 +198,28 @@ def array_from_tensor(
     except (RuntimeError, TypeError, NotImplementedError, ValueError) as error:
         raise MediaError(source, f"has no plain values: {error}") from error
     return array
+
+
+def require_background(background: object) -> None:
+    """
+    Require a colour, three whole numbers from 0 to 255.
+
+    Raises:
+        ContractError: If it is anything else.
+    """
+    parts = background if isinstance(background, (tuple, list)) else ()
+    if len(parts) != 3 or not all(type(part) is int and 0 <= part <= 255 for part in parts):
+        raise ContractError(
+            "background", f"got {background!r}, expected (red, green, blue), 0..255"
+        )
+
+
+def require_layout(layout: object) -> None:
+    """
+    Require a layout, or none.
+
+    Raises:
+        ContractError: If it is anything else.
+    """
+    if layout not in (None, "HWC", "CHW"):
+        raise ContractError("layout", f"got {layout!r}, expected 'HWC', 'CHW' or None")

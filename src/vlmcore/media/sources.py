@@ -13,6 +13,7 @@ import binascii
 import os
 import re
 import stat
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -116,7 +117,7 @@ def _from_path(source: str | os.PathLike[Any], limits: ImageLimits) -> Encoded:
         raise MediaError(name, f"is a {match[1]} URL and is not fetched: download it first")
     try:
         # Asked before opening: opening a named pipe waits for its writer.
-        _require_file(name, os.stat(path), limits)
+        _require_file(name, Path(path).stat(), limits)
         with open(path, "rb", buffering=0, opener=_open_without_waiting) as file:
             _require_file(name, os.fstat(file.fileno()), limits)
             return Encoded(name, _read_at_most(file, name, limits))
