@@ -23,7 +23,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 PINS = "constraints/dev.txt"
 LOCAL = Path(".nox", "local").absolute()
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
-SAMPLE = "src/vlmcore/embedded/samples/scene.png"
+SAMPLE = "src/vlmcore/embedded/samples/scene-1.png"
 
 
 def requirements(*groups: str, extras: str | None) -> tuple[str, ...]:

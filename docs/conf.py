@@ -1,0 +1,36 @@
+"""Sphinx configuration: MyST pages, one executed notebook, and the reference from docstrings."""
+
+from __future__ import annotations
+
+import vlmcore
+
+project = "vlmcore"
+author = "The vlmcore authors"
+project_copyright = "The vlmcore authors"
+version = release = vlmcore.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+]
+exclude_patterns = ["_build", "jupyter_execute"]
+html_theme = "furo"
+html_title = f"vlmcore {release}"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# A notebook that fails, fails the build. Its outputs are never stored in the repository.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+default_role = "any"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True

@@ -1,0 +1,167 @@
+"""
+Write the pages of the reference that are made from the code; ``--check`` only compares.
+
+Limits, errors, models and the command's help have one home, the code; these pages repeat it for
+people who read in a browser. A test compares, so a page cannot fall behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from unittest import mock
+
+import attrs
+
+from vlmcore import errors, limits
+from vlmcore.cli import main as command
+from vlmcore.vlm.catalog import MODELS
+
+REFERENCE = Path(__file__).parent / "reference"
+NOTE = "% Made from the code by `nox -s regen`: change it there."
+
+
+def pages() -> dict[str, str]:
+    """Write every page, by the name of its file."""
+    return {
+        "errors.md": errors_page(),
+        "limits.md": limits_page(),
+        "models.md": models_page(),
+        "command.md": command_page(),
+    }
+
+
+def errors_page() -> str:
+    """Write the tree of errors, and what each carries."""
+    outline = (errors.__doc__ or "").partition("::")[2].partition("Arguments are data")[0]
+    lines = [
+        NOTE,
+        "",
+        "# Errors",
+        "",
+        "Every error that vlmcore raises on purpose stands in one tree. Anything else that comes",
+        "out of it is a bug of ours: please report it. Errors carry their data as attributes, to",
+        "be read without parsing text, and can be pickled.",
+        "",
+        "```text",
+        inspect.cleandoc(outline),
+        "```",
+        "",
+        "```{eval-rst}",
+        ".. automodule:: vlmcore.errors",
+        "   :members:",
+        "   :show-inheritance:",
+        "   :no-index-entry:",
+        "```",
+    ]
+    return "\n".join(lines)
+
+
+def limits_page() -> str:
+    """Write every bound with its default and its meaning."""
+    lines = [
+        NOTE,
+        "",
+        "# Limits",
+        "",
+        "Limits guard doors: they are checked where something comes in from outside, before memory",
+        "is spent on it. Pass a group with other values to the door that takes it.",
+    ]
+    for name in limits.__all__:
+        group = getattr(limits, name)
+        if not attrs.has(group):
+            continue
+        lines += ["", f"## {name}", "", first_sentence(group), "", "| limit | default | what |"]
+        lines += ["| --- | --: | --- |"]
+        meanings = dict(attribute_docs(inspect.getdoc(group) or ""))
+        for field in attrs.fields(group):
+            lines.append(f"| `{field.name}` | {field.default:,} | {meanings[field.name]} |")
+    lines += ["", "```{eval-rst}", ".. automodule:: vlmcore.limits", "   :members:", "```"]
+    return "\n".join(lines)
+
+
+def models_page() -> str:
+    """Write the catalog as a table."""
+    lines = [
+        NOTE,
+        "",
+        "# Models",
+        "",
+        "`load_predictor` takes a key of this table, a label, a folder, or any other id of the",
+        'hub; `"embedded"` is [the model in the package](../explanation/embedded-model.md). Memory',
+        "is an estimate for 16-bit weights while generating.",
+        "",
+        "| key | label in workflows | repository | memory, GiB | |",
+        "| --- | --- | --- | --: | --- |",
+    ]
+    for model in MODELS:
+        repository = f"`{model.repo_id}`" if model.repo_id else "any"
+        notes = {
+            "recommended": model.recommended,
+            "video": model.video,
+            "thinking": model.thinking,
+            "licence to accept first": model.gated,
+        }
+        said = ", ".join(note for note, holds in notes.items() if holds)
+        memory = f"{model.bf16_gib:g}" if model.bf16_gib else ""
+        lines.append(f"| `{model.key}` | {model.label} | {repository} | {memory} | {said} |")
+    return "\n".join(lines)
+
+
+def command_page() -> str:
+    """Write the help of the command and of its sub-commands."""
+    lines = [NOTE, "", "# The command `vlmcore`", "", "```text", help_of(), "```"]
+    for name in ("describe", "doctor", "catalog"):
+        lines += ["", f"## vlmcore {name}", "", "```text", help_of(name), "```"]
+    return "\n".join(lines)
+
+
+def help_of(*words: str) -> str:
+    """Run ``vlmcore ... --help`` at a width of 80 columns, without colours."""
+    printed = io.StringIO()
+    plain = {"COLUMNS": "80", "NO_COLOR": "1", "PYTHON_COLORS": "0"}
+    with mock.patch.dict(os.environ, plain), contextlib.redirect_stdout(printed):
+        command([*words, "--help"])
+    return printed.getvalue().rstrip()
+
+
+def first_sentence(thing: object) -> str:
+    """Take the summary of a docstring."""
+    return (inspect.getdoc(thing) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def attribute_docs(docstring: str) -> Iterator[tuple[str, str]]:
+    """Read the ``Attributes`` section of a docstring: names and their descriptions."""
+    section = docstring.partition("Attributes:\n")[2].partition("\n\n")[0]
+    for entry in re.split(r"\n(?=    \w)", "\n" + section):
+        name, _, meaning = entry.strip().partition(": ")
+        if name:
+            yield name, " ".join(meaning.split())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or compare the pages."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare and write nothing")
+    options = parser.parse_args(arguments)
+    stale = []
+    for name, text in pages().items():
+        file = REFERENCE / name
+        if not file.exists() or file.read_text(encoding="utf-8") != f"{text}\n":
+            stale.append(name)
+            if not options.check:
+                file.write_text(f"{text}\n", encoding="utf-8")
+    word = "out of date" if options.check else "written"
+    print(f"{word}: {', '.join(stale)}" if stale else "every page is up to date")  # noqa: T201
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

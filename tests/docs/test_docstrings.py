@@ -1,0 +1,25 @@
+"""The examples in docstrings run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+from architecture.tree import is_door, module_files, module_name
+
+MODULES = [
+    name
+    for name in (module_name(file) for file in module_files())
+    if not is_door(name) and not name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_run(name: str) -> None:
+    """
+    Each docstring by itself, with the names of its module.
+    """
+    module = importlib.import_module(name)
+    results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert 0 == results.failed, f"{results.failed} of {results.attempted} failed, see above"

@@ -1,0 +1,93 @@
+"""Every example in the README and the documentation runs as it is printed."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shlex
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from sybil import Example, Sybil
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SCENE = ROOT / "src/vlmcore/embedded/samples/scene-1.png"
+
+
+def run_in_shell(example: Example) -> str | None:
+    """
+    Run the ``$`` lines of a console block and compare what they print; ``...`` stands for anything.
+    """
+    for command, expected in commands_of(str(example.parsed)):
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=ROOT,
+            env=shell_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if expected is not None and not matches(done.stdout, expected):
+            return f"$ {command}\nprinted:\n{done.stdout}\n{done.stderr}\nexpected:\n{expected}"
+        if done.returncode != 0 and "; echo $?" not in command:
+            return f"$ {command}\nended with {done.returncode}:\n{done.stderr}"
+    return None
+
+
+def commands_of(block: str) -> list[tuple[str, str | None]]:
+    """Split a console block into commands and what they print; None where nothing is shown."""
+    commands: list[tuple[str, str | None]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            commands.append((line.removeprefix("$ "), None))
+        elif commands:
+            command, printed = commands[-1]
+            commands[-1] = (command, line if printed is None else f"{printed}\n{line}")
+    return commands
+
+
+def matches(printed: str, expected: str) -> bool:
+    """Compare without trailing blanks; a line of ``...`` matches any lines."""
+    literal = expected.rstrip().replace("[", "[[]").replace("?", "[?]").replace("*", "[*]")
+    return fnmatch.fnmatchcase(printed.rstrip(), literal.replace("...", "*"))
+
+
+def shell_environment() -> dict[str, str]:
+    """Put the scripts of this environment first, and keep models and terminals out of it."""
+    scripts = sysconfig.get_path("scripts")
+    path = f"{scripts}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", "SCENE": shlex.quote(str(SCENE))}
+
+
+SYBIL = Sybil(
+    parsers=[PythonCodeBlockParser(), CodeBlockParser(language="console", evaluator=run_in_shell)]
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_of_a_page_run(
+    page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """
+    From the top to the bottom of a page, in one namespace; ``SCENE`` is a picture that is there.
+    """
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    document = SYBIL.parse(page)
+    document.namespace.update(SCENE=SCENE)
+    for example in document.examples():
+        example.evaluate()
+
+
+def test_every_block_of_the_readme_is_one_that_runs_or_one_that_is_read() -> None:
+    """
+    A block in another language would be an example that nobody tries.
+    """
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    languages = {line.removeprefix("```") for line in text.splitlines() if line.startswith("```")}
+    assert languages <= {"", "python", "console", "sh"}

@@ -1,0 +1,62 @@
+"""The pages: made from the code where they can be, and without dead ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def generator() -> ModuleType:
+    """Import ``docs/generate.py``."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["errors.md", "limits.md", "models.md", "command.md"])
+def test_a_generated_page_says_what_the_code_says(name: str) -> None:
+    """
+    ``nox -s regen`` rewrites it.
+    """
+    if name == "command.md" and sys.version_info >= (3, 13):
+        pytest.skip("argparse writes its help in another form from Python 3.13 on")
+    page = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
+    assert f"{generator().pages()[name]}\n" == page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_link_to_a_file_leads_to_a_file(page: Path) -> None:
+    """
+    Links of pages that are read in the repository, too, which Sphinx does not see.
+    """
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    assert [] == [
+        link
+        for link in links
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+
+
+def test_ci_runs_the_command_that_the_readme_gives() -> None:
+    """
+    To the letter: what a newcomer types is what is known to work.
+    """
+    commands = [
+        line
+        for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+        if line.endswith("nox -s tests")
+    ]
+    assert 1 == len(commands)
+    assert commands[0] in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
