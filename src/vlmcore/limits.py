@@ -11,7 +11,7 @@ import attrs
 
 from vlmcore.errors import ContractError, LimitExceededError
 
-__all__ = ["ImageLimits", "PromptLimits", "require_at_most"]
+__all__ = ["ImageLimits", "ModelLimits", "PromptLimits", "require_at_most"]
 
 _MIB = 1 << 20
 
@@ -77,6 +77,25 @@ class PromptLimits:
     max_text_characters: int = 1 << 20
     max_images: int = 256
     max_video_frames: int = 1024
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class ModelLimits:
+    """
+    What is read of a model's files to find out what they are.
+
+    Attributes:
+        max_config_bytes: Size of a ``config.json``. Those of large models have some 100 KiB.
+        max_index_bytes: Size of the index that says which file holds which weight.
+        max_header_bytes: Size of the header of one file of weights; the bound of safetensors.
+    """
+
+    max_config_bytes: int = 4 * _MIB
+    max_index_bytes: int = 64 * _MIB
+    max_header_bytes: int = 100 * _MIB
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

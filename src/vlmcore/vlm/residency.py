@@ -11,6 +11,7 @@ import attrs
 
 from vlmcore._arrays import require_count
 from vlmcore.errors import ContractError, ModelMemoryError
+from vlmcore.vlm._memory import in_gib
 
 __all__ = ["PROCESS", "ProcessResidency", "Residency", "ResidentModel"]
 
@@ -243,18 +244,19 @@ class ProcessResidency:
         if budget is None:
             return
         if seat.nbytes > budget:
-            problem = f"it holds {_gib(seat.nbytes)}, more than the whole budget, {_gib(budget)}"
+            problem = (
+                f"it holds {in_gib(seat.nbytes)}, more than the whole budget, {in_gib(budget)}"
+            )
             raise ModelMemoryError(_name(seat.key), problem, seat.nbytes, budget)
         others = [other for other in self._by_age() if other is not seat and other.counts]
         staying = sum(other.nbytes for other in others if not other.can_leave)
         if staying + seat.nbytes > budget:
-            raise ModelMemoryError(
-                _name(seat.key),
-                f"it needs {_gib(seat.nbytes)}, and models in use leave {_gib(budget - staying)} "
-                f"of the budget, {_gib(budget)}",
-                seat.nbytes,
-                max(budget - staying, 0),
+            left = max(budget - staying, 0)
+            problem = (
+                f"it needs {in_gib(seat.nbytes)}, and models in use leave {in_gib(left)} of the "
+                f"budget, {in_gib(budget)}"
             )
+            raise ModelMemoryError(_name(seat.key), problem, seat.nbytes, left)
         held = sum(other.nbytes for other in others)
         for other in others:
             if held + seat.nbytes <= budget:
@@ -286,10 +288,6 @@ def _free(seat: _Seat) -> None:
 def _name(key: Hashable) -> str:
     """Name a model by its key; those of local models begin with where it is from."""
     return str(key[0]) if isinstance(key, tuple) and key else str(key)
-
-
-def _gib(nbytes: int) -> str:
-    return f"{max(nbytes, 0) / (1 << 30):.2f} GiB"
 
 
 PROCESS = ProcessResidency()
