@@ -1,9 +1,9 @@
 """
 Every check that a person or a machine runs, under one name each; ``nox -l`` is the manual.
 
-``nox`` alone runs what must pass before a change is sent: lint, types, imports, tests. Sessions that
-need torch share one environment, ``.nox/local``, because torch is large; run those one at a time.
-Versions are pinned in ``constraints/``; ``nox -s pins`` moves them.
+``nox`` alone runs what must pass before a change is sent: lint, types, imports, tests. Sessions
+that need torch share one environment, ``.nox/local``, because torch is large: run those one at a
+time. Versions are pinned in ``constraints/``; ``nox -s pins`` moves them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each contract of ``.importlinter`` catches a planted violation: a rule that cannot fail is decoration."""
+"""Each contract catches a planted violation: a rule that cannot fail is decoration."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+
 from architecture.tree import ROOT, SRC, law
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from architecture.tree import PACKAGES, is_door, module_files, module_name
 
 HEAVY = ("torch", "transformers", "PIL", "httpx", "websockets", "zmq", "msgpack")

@@ -7,17 +7,33 @@ import inspect
 import pkgutil
 
 import pytest
+
 import vlmcore
 from architecture.tree import ROOT, is_door, module_files, module_name, parse
 
 # A name that is added to or taken from the package's face is a promise made or broken: say so here
 # and in the changelog.
-PUBLIC = """
-    CancelToken ContractError Generation GenerationError GenerationOptions ImageLimits
-    LimitExceededError MediaError MissingDependencyError ModelAccessError ModelError
-    ModelMemoryError Predictor Prompt StopReason UnsupportedModelError VlmcoreError
-    load_image load_predictor
-""".split()
+PUBLIC = [
+    "CancelToken",
+    "ContractError",
+    "Generation",
+    "GenerationError",
+    "GenerationOptions",
+    "ImageLimits",
+    "LimitExceededError",
+    "MediaError",
+    "MissingDependencyError",
+    "ModelAccessError",
+    "ModelError",
+    "ModelMemoryError",
+    "Predictor",
+    "Prompt",
+    "StopReason",
+    "UnsupportedModelError",
+    "VlmcoreError",
+    "load_image",
+    "load_predictor",
+]
 
 PUBLIC_MODULES = [
     name

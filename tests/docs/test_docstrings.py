@@ -6,6 +6,7 @@ import doctest
 import importlib
 
 import pytest
+
 from architecture.tree import is_door, module_files, module_name
 
 MODULES = [

@@ -42,11 +42,7 @@ def test_a_link_to_a_file_leads_to_a_file(page: Path) -> None:
     """
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
-    assert [] == [
-        link
-        for link in links
-        if "://" not in link and not (page.parent / link).exists()
-    ]
+    assert [] == [link for link in links if "://" not in link and not (page.parent / link).exists()]
 
 
 def test_ci_runs_the_command_that_the_readme_gives() -> None:

@@ -72,7 +72,7 @@ def test_text_is_text_with_something_in_it(wrong: Any) -> None:
     Bytes and blanks are not.
     """
     require_text(name="a")
-    with pytest.raises(ContractError, match="^name: got "):
+    with pytest.raises(ContractError, match=r"^name: got "):
         require_text(name=wrong)
 
 
@@ -82,7 +82,7 @@ def test_a_count_is_a_whole_number_of_at_least_one(wrong: Any) -> None:
     ``True`` is not 1.
     """
     require_count(frames=1)
-    with pytest.raises(ContractError, match="^frames: got "):
+    with pytest.raises(ContractError, match=r"^frames: got "):
         require_count(frames=wrong)
 
 
@@ -92,7 +92,7 @@ def test_a_rate_is_a_finite_number_above_zero(wrong: Any) -> None:
     NaN fails every comparison, so it is looked for.
     """
     require_positive(rate_hz=0.5)
-    with pytest.raises(ContractError, match="^rate_hz: got "):
+    with pytest.raises(ContractError, match=r"^rate_hz: got "):
         require_positive(rate_hz=wrong)
 
 

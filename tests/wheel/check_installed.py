@@ -60,7 +60,7 @@ def check_that_a_missing_extra_is_named() -> None:
     except vlmcore.MissingDependencyError as error:
         require('pip install "vlmcore[local]"' in str(error), f"the way out: {error}")
     else:
-        require(False, "torch is missing here, and that is said")
+        raise SystemExit("not so: torch is missing here, and that is said")
 
 
 def check_command() -> None:

@@ -1,0 +1,76 @@
+"""
+What a user's type checker sees: read by mypy and pyright, never run.
+
+`assert_type` fails the check when an inferred type changes; a ``type: ignore`` that is no longer
+needed fails it too, so each of those lines is an error that users are promised.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import assert_type
+
+import vlmcore
+from vlmcore.testing import EchoPredictor, check_predictor
+
+
+def journey(path: Path, pixels: npt.NDArray[np.float32], cancel: vlmcore.CancelToken) -> None:
+    """The README's journey, with every type named."""
+    image = vlmcore.load_image(path, limits=vlmcore.ImageLimits(max_pixels=100))
+    assert_type(image, npt.NDArray[np.uint8])
+
+    prompt = vlmcore.Prompt.of("What is this?", path, pixels, b"raw")
+    assert_type(prompt, vlmcore.Prompt)
+    assert_type(prompt.images, tuple[npt.NDArray[np.uint8], ...])
+    options = vlmcore.GenerationOptions(max_new_tokens=3, stop=(".",))
+
+    with vlmcore.load_predictor("embedded") as predictor:
+        assert_type(predictor, vlmcore.Predictor)
+        answer = predictor.generate(prompt, options, cancel=cancel)
+        assert_type(answer, vlmcore.Generation)
+        assert_type(answer.stop_reason, vlmcore.StopReason)
+        assert_type(predictor.generate_many([prompt]), list[vlmcore.Generation])
+        with predictor.stream(prompt) as stream:
+            for piece in stream:
+                assert_type(piece, str)
+        assert_type(stream.result, vlmcore.Generation)
+
+
+def reasons(answer: vlmcore.Generation) -> str:
+    """A `match` that names every stop reason is whole: mypy would say if one were missing."""
+    match answer.stop_reason:
+        case vlmcore.StopReason.END:
+            return "whole"
+        case vlmcore.StopReason.LENGTH:
+            return "cut"
+        case vlmcore.StopReason.CANCELLED:
+            return "stopped"
+        case vlmcore.StopReason.REPETITION:
+            return "in a loop"
+
+
+def protocols(prompt: vlmcore.Prompt) -> None:
+    """The predictor without a model is a `Predictor`, and so may one of a user's be."""
+    predictor: vlmcore.Predictor = EchoPredictor()
+    check_predictor(lambda: predictor, prompt)
+
+
+def errors(error: vlmcore.VlmcoreError) -> None:
+    """Errors are told apart by their class and read by their attributes."""
+    if isinstance(error, vlmcore.LimitExceededError):
+        assert_type(error.allowed, int)
+    if isinstance(error, vlmcore.ModelMemoryError):
+        assert_type(error.needed_bytes, int | None)
+
+
+def mistakes(predictor: vlmcore.Predictor, prompt: vlmcore.Prompt) -> None:
+    """What a type checker refuses."""
+    vlmcore.Prompt("What is this?")  # type: ignore[call-arg, misc]
+    vlmcore.GenerationOptions(max_new_tokens="3")  # type: ignore[arg-type]
+    predictor.generate("What is this?")  # type: ignore[arg-type]
+    predictor.generate(prompt, cancel=True)  # type: ignore[arg-type]
+    prompt.text = "changed"  # type: ignore[misc]
+    vlmcore.load_image("a.png", layout="CWH")  # type: ignore[arg-type]
