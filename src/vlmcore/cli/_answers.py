@@ -1,0 +1,112 @@
+"""How answers are shown: piece by piece to a person, as text to a pipe, as JSON to a program."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import attrs
+
+from vlmcore.cli._sources import Question
+from vlmcore.cli._terminal import Terminal
+from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions
+from vlmcore.vlm.predictor import Predictor
+from vlmcore.vlm.prompt import Prompt
+
+__all__ = ["AnswerSink", "JsonLines", "PlainText", "Streaming"]
+
+
+class AnswerSink(Protocol):
+    """Asks a predictor and shows what it answers, and shows what failed."""
+
+    def begin(self, question: Question) -> None:
+        """Announce what is described next."""
+        ...
+
+    def answer(
+        self, predictor: Predictor, prompt: Prompt, options: GenerationOptions, cancel: CancelToken
+    ) -> Generation:
+        """Ask, and show the answer."""
+        ...
+
+    def failed(self, problem: str) -> None:
+        """Show that what was announced could not be described."""
+        ...
+
+
+class PlainText:
+    """The answers as text, each ended by a new line; with headings where a person needs them."""
+
+    def __init__(self, terminal: Terminal, *, headings: bool) -> None:
+        self._terminal = terminal
+        self._headings = headings and terminal.is_interactive
+        self._answers = 0
+
+    def begin(self, question: Question) -> None:
+        """Write the name above the answer, if there are several and a person is watching."""
+        if self._headings:
+            if self._answers:
+                self._terminal.line()
+            self._terminal.heading(question.name)
+        self._answers += 1
+
+    def answer(
+        self, predictor: Predictor, prompt: Prompt, options: GenerationOptions, cancel: CancelToken
+    ) -> Generation:
+        """Ask, and write the answer when it is whole."""
+        generation = predictor.generate(prompt, options, cancel=cancel)
+        self._terminal.line(generation.text)
+        return generation
+
+    def failed(self, problem: str) -> None:
+        """Write nothing: the complaint is on standard error."""
+
+
+class Streaming(PlainText):
+    """The answers piece by piece, as the model writes them."""
+
+    def answer(
+        self, predictor: Predictor, prompt: Prompt, options: GenerationOptions, cancel: CancelToken
+    ) -> Generation:
+        """Ask, and write each piece as it comes."""
+        with predictor.stream(prompt, options, cancel=cancel) as stream:
+            for piece in stream:
+                self._terminal.write(piece)
+        self._terminal.end_line()
+        return stream.result
+
+
+class JsonLines:
+    """One JSON object a line for each image, whether it could be described or not."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._source: str | list[str] = ""
+
+    def begin(self, question: Question) -> None:
+        """Remember what the next object is about."""
+        self._source = question.source
+
+    def answer(
+        self, predictor: Predictor, prompt: Prompt, options: GenerationOptions, cancel: CancelToken
+    ) -> Generation:
+        """Ask, and write the answer with everything that is known about it."""
+        generation = predictor.generate(prompt, options, cancel=cancel)
+        self._terminal.document(self._document(generation, predictor.info.model))
+        return generation
+
+    def failed(self, problem: str) -> None:
+        """Write an object that says why there is no answer."""
+        self._terminal.document({"source": self._source, "error": problem})
+
+    def _document(self, generation: Generation, model: str) -> dict[str, Any]:
+        timings = generation.timings
+        return {
+            "source": self._source,
+            "text": generation.text,
+            "reasoning": generation.reasoning,
+            "stop_reason": generation.stop_reason.value,
+            "prompt_tokens": generation.prompt_tokens,
+            "new_tokens": generation.new_tokens,
+            "timings": None if timings is None else attrs.asdict(timings),
+            "model": model,
+        }

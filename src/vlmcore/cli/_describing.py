@@ -1,0 +1,138 @@
+"""The work of ``vlmcore describe``: open, load, ask, show, report; go on where one image fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+import attrs
+
+from vlmcore._arrays import UInt8Array
+from vlmcore.cli._answers import AnswerSink
+from vlmcore.cli._exit_codes import ExitCode
+from vlmcore.cli._interrupts import cancelled_by_interrupt
+from vlmcore.cli._sources import Question
+from vlmcore.cli._terminal import Terminal
+from vlmcore.errors import ContractError, MediaError, ModelError
+from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
+from vlmcore.vlm.predictor import Predictor, PredictorInfo
+from vlmcore.vlm.prompt import Prompt
+
+__all__ = ["Describing"]
+
+_EMBEDDED = "embedded"
+_WARNINGS = {
+    StopReason.LENGTH: "the answer is cut after {tokens} tokens: --max-new-tokens allows more",
+    StopReason.REPETITION: "the model fell into a loop: what it wrote is not an answer",
+}
+
+
+@attrs.define(kw_only=True)
+class Describing:
+    """
+    One run of the command.
+
+    Images are opened one after the other, so that a hundred thousand of them need the memory of
+    one. The model is loaded when the first image was opened: a wrong path is told at once.
+
+    Attributes:
+        terminal: Where notes and complaints go.
+        sink: Where answers go.
+        prompt: What is asked about each image.
+        options: How the model is to answer.
+        load: Loads the model.
+        model: The model as the user named it.
+        verbose: Whether to tell how it ran.
+    """
+
+    terminal: Terminal
+    sink: AnswerSink
+    prompt: Prompt
+    options: GenerationOptions
+    load: Callable[[], Predictor]
+    model: str
+    verbose: bool
+    _failures: int = attrs.field(default=0, init=False)
+    _predictor: Predictor | None = attrs.field(default=None, init=False)
+    _kept: ExitStack = attrs.field(factory=ExitStack, init=False)
+
+    def run(self, questions: Sequence[Question]) -> ExitCode:
+        """
+        Answer all *questions* that can be answered.
+
+        Raises:
+            ModelError: If the model cannot be loaded.
+            MissingDependencyError: If a package is not installed.
+        """
+        with self._kept:
+            for question in questions:
+                if self._answer(question) is StopReason.CANCELLED:
+                    return ExitCode.INTERRUPTED
+        if self._failures and len(questions) > 1:
+            self._complain(f"{self._failures} of {len(questions)} images could not be described")
+        return ExitCode.INCOMPLETE if self._failures else ExitCode.DONE
+
+    def _answer(self, question: Question) -> StopReason | None:
+        """Return why the answer ended, or ``None`` if there is none."""
+        prompt = self._open(question)
+        if prompt is None:
+            return None
+        predictor = self._loaded()
+        self.sink.begin(question)
+        try:
+            with cancelled_by_interrupt() as cancel:
+                generation = self.sink.answer(predictor, prompt, self.options, cancel)
+        except (ModelError, ContractError) as error:
+            self._fail(question.name, error)
+            return None
+        self._report(question.name, generation)
+        return generation.stop_reason
+
+    def _open(self, question: Question) -> Prompt | None:
+        images: list[UInt8Array] = []
+        try:
+            images.extend(source.load() for source in question.sources)
+        except MediaError as error:
+            self.sink.begin(question)
+            self._fail(question.sources[len(images)].name, error)
+            return None
+        return attrs.evolve(self.prompt, images=tuple(images))
+
+    def _loaded(self) -> Predictor:
+        if self._predictor is None:
+            if self.model != _EMBEDDED:
+                self.terminal.note(f"loading {self.model}")
+            self._predictor = self._kept.enter_context(self.load())
+            self._introduce(self._predictor.info)
+        return self._predictor
+
+    def _introduce(self, info: PredictorInfo) -> None:
+        known = (
+            "a small test model that knows drawn scenes only; " if self.model == _EMBEDDED else ""
+        )
+        self.terminal.note(f"{info.model}: {known}on {info.device}, {info.dtype}")
+        if self.verbose:
+            for field, value in attrs.asdict(info).items():
+                self.terminal.note(f"  {field}: {value}")
+
+    def _report(self, name: str, generation: Generation) -> None:
+        warning = _WARNINGS.get(generation.stop_reason)
+        if warning is not None:
+            self._complain(f"{name}: {warning.format(tokens=generation.new_tokens)}")
+        if generation.stop_reason is StopReason.REPETITION:
+            self._failures += 1
+        timings = generation.timings
+        if self.verbose and timings is not None:
+            first = "none" if timings.first_token_s is None else f"{timings.first_token_s:.2f} s"
+            self.terminal.note(
+                f"{name}: {generation.prompt_tokens} tokens read, {generation.new_tokens} written "
+                f"in {timings.total_s:.2f} s, the first after {first}"
+            )
+
+    def _fail(self, name: str, error: MediaError | ModelError | ContractError) -> None:
+        self._failures += 1
+        self.sink.failed(error.problem)
+        self._complain(f"{name}: {error.problem}")
+
+    def _complain(self, text: str) -> None:
+        self.terminal.complain(f"vlmcore: {text}")

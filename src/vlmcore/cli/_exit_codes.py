@@ -1,0 +1,36 @@
+"""How the command ends, for scripts."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["ExitCode", "exit_codes_help"]
+
+
+class ExitCode(enum.IntEnum):
+    """What the exit code says; those above 128 are what a shell shows for a signal."""
+
+    DONE = 0
+    INCOMPLETE = 1
+    USAGE = 2
+    NO_MODEL = 3
+    NO_PACKAGE = 4
+    INTERRUPTED = 130
+    NO_READER = 141
+
+
+_MEANINGS = {
+    ExitCode.DONE: "everything was done; an answer that is cut at --max-new-tokens counts as done",
+    ExitCode.INCOMPLETE: "an image could not be described, or the model fell into a loop over it",
+    ExitCode.USAGE: "the command line is not right; nothing was done",
+    ExitCode.NO_MODEL: "the model could not be loaded",
+    ExitCode.NO_PACKAGE: "a package is not installed; the message says which",
+    ExitCode.INTERRUPTED: "stopped with Ctrl-C; what was written until then was printed",
+    ExitCode.NO_READER: "the program that read the output went away, as `| head` does",
+}
+
+
+def exit_codes_help() -> str:
+    """Write the exit codes and their meanings, one a line."""
+    lines = [f"  {code.value:3}  {meaning}" for code, meaning in _MEANINGS.items()]
+    return "\n".join(["exit codes:", *lines])

@@ -1,0 +1,100 @@
+"""From the words of a command line to an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import vlmcore
+from vlmcore.cli import catalog, describe, doctor
+from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
+from vlmcore.cli._loading import LoadPredictor, load_predictor
+from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
+from vlmcore.cli._terminal import Terminal, visible
+from vlmcore.errors import ContractError, MissingDependencyError, ModelError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None, *, load: LoadPredictor = load_predictor) -> int:
+    """
+    Run the command ``vlmcore``.
+
+    Args:
+        argv: The words after ``vlmcore``; those of this process by default.
+        load: What loads models; a program that has predictors of its own can give them here.
+
+    Returns:
+        The exit code, one of those that ``vlmcore --help`` lists.
+    """
+    terminal = Terminal.standard()
+    try:
+        try:
+            code = _run(sys.argv[1:] if argv is None else list(argv), load)
+        except SystemExit as end:  # how argparse ends after --help, and where words are wrong
+            code = end.code if isinstance(end.code, int) else ExitCode.DONE
+        terminal.flush()
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        terminal.abandon()
+        code = ExitCode.NO_READER
+    except (MissingDependencyError, ModelError, ContractError) as error:
+        terminal.complain(f"vlmcore: {error}")
+        code = _code_of(error)
+    return int(code)
+
+
+def _run(words: list[str], load: LoadPredictor) -> int:
+    parser = _Parser(
+        prog="vlmcore",
+        description="Vision-language models on the command line.",
+        epilog=exit_codes_help(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    version = f"vlmcore {vlmcore.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    describe.add_command(commands, load=load)
+    catalog.add_command(commands)
+    doctor.add_command(commands, load=load)
+    command = words[0] if words else "--help"
+    # Foreign code is loaded when it may be meant, and not to describe an image.
+    broken = () if command in commands.choices else add_plugin_commands(commands)
+    if not command.startswith("-") and command not in commands.choices:
+        parser.error(_no_such_command(command, sorted(commands.choices), broken))
+    arguments = parser.parse_args(words or ["--help"])
+    return int(arguments.run(arguments))
+
+
+def _code_of(error: Exception) -> ExitCode:
+    if isinstance(error, MissingDependencyError):
+        return ExitCode.NO_PACKAGE
+    return ExitCode.NO_MODEL if isinstance(error, ModelError) else ExitCode.USAGE
+
+
+def _no_such_command(command: str, known: Sequence[str], broken: Sequence[BrokenCommand]) -> str:
+    near = difflib.get_close_matches(command, known, n=1)
+    if near:
+        hint = f"did you mean {near[0]!r}?"
+    elif command == "-" or command.startswith("data:") or Path(command).exists():
+        hint = f"did you mean 'vlmcore describe {command}'?"
+    else:
+        hint = f"there are {', '.join(known)}"
+    if broken:
+        names = ", ".join(each.name for each in broken)
+        hint = f"{hint} (not loaded, see 'vlmcore doctor': {names})"
+    return f"there is no command {command!r}; {hint}"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints cannot control the terminal; its sub-parsers are such parsers."""
+
+    def error(self, message: str) -> NoReturn:
+        text = visible(f"{self.prog}: error: {message}", one_line=True)
+        self.exit(ExitCode.USAGE, f"{text}\nsee '{self.prog} --help'\n")

@@ -1,0 +1,187 @@
+"""``vlmcore describe``: what the model sees in each image, one after the other."""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from vlmcore.cli._answers import AnswerSink, JsonLines, PlainText, Streaming
+from vlmcore.cli._describing import Describing
+from vlmcore.cli._exit_codes import exit_codes_help
+from vlmcore.cli._loading import LoadPredictor
+from vlmcore.cli._sources import questions_about
+from vlmcore.cli._terminal import Terminal
+from vlmcore.errors import ContractError
+from vlmcore.vlm.generation import GenerationOptions
+from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
+from vlmcore.vlm.prompt import Prompt
+
+__all__ = ["add_command"]
+
+_PROMPT = "Describe this image in one sentence."
+_EPILOG = f"""\
+Each image is described by itself, in the order given; --together asks about all of them at once.
+An image that cannot be read is reported and the others are done. Answers go to standard output:
+piece by piece to a terminal, as plain text to a pipe, one JSON object a line with --json.
+Everything else goes to standard error.
+
+{exit_codes_help()}
+"""
+_DEFAULTS = GenerationOptions()
+
+
+def add_command(commands: Any, *, load: LoadPredictor) -> None:
+    """Add the command to *commands*; *load* loads its model."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "describe",
+        help="describe images, or answer a question about them",
+        description="Describe images, or answer a question about them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "images",
+        nargs="+",
+        metavar="IMAGE",
+        help="a path, a data: URL, or '-' for standard input",
+    )
+    _add_question(parser)
+    _add_sampling(parser)
+    _add_model(parser)
+    _add_output(parser)
+    parser.set_defaults(run=functools.partial(_run, parser=parser, load=load))
+
+
+def _add_question(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("question")
+    group.add_argument("--prompt", default=_PROMPT, metavar="TEXT", help=f"default: {_PROMPT}")
+    group.add_argument("--system", default="", metavar="TEXT", help="the system text")
+    group.add_argument(
+        "--together", action="store_true", help="put all images into one prompt, and answer once"
+    )
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("answer")
+    group.add_argument(
+        "--max-new-tokens",
+        type=int,
+        default=_DEFAULTS.max_new_tokens,
+        metavar="N",
+        help="longest answer, in tokens (default: %(default)s)",
+    )
+    group.add_argument(
+        "--temperature",
+        type=float,
+        default=_DEFAULTS.temperature,
+        metavar="T",
+        help="0 takes the likeliest word each time, above 0 samples (default: %(default)s)",
+    )
+    group.add_argument(
+        "--top-p",
+        type=float,
+        default=_DEFAULTS.top_p,
+        metavar="P",
+        help="sample from the likeliest words that have this probability (default: %(default)s)",
+    )
+    group.add_argument("--seed", type=int, metavar="N", help="seed of the sampling")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model",
+        default="embedded",
+        help="'embedded', a key or label of 'vlmcore catalog vlm', a folder, or a hub id "
+        "(default: %(default)s)",
+    )
+    group.add_argument(
+        "--device", default="auto", help="auto, cpu, mps, cuda, cuda:1, xpu (default: %(default)s)"
+    )
+    for option, kind in (("--dtype", Dtype), ("--memory", MemoryMode), ("--attention", Attention)):
+        values = [member.value for member in _members(kind)]
+        group.add_argument(
+            option,
+            choices=values,
+            default=values[0],
+            metavar=option.removeprefix("--").upper(),
+            help=f"{', '.join(values)} (default: %(default)s)",
+        )
+
+
+def _members(kind: type[enum.Enum]) -> Iterable[enum.Enum]:
+    return iter(kind)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="one JSON object a line for each image")
+    group.add_argument(
+        "--no-stream", action="store_true", help="show an answer only when it is whole"
+    )
+    amount = group.add_mutually_exclusive_group()
+    amount.add_argument("--quiet", "-q", action="store_true", help="no notes, only complaints")
+    amount.add_argument("--verbose", "-v", action="store_true", help="how it ran and how long")
+
+
+def _run(
+    arguments: argparse.Namespace, *, parser: argparse.ArgumentParser, load: LoadPredictor
+) -> int:
+    terminal = Terminal.standard(quiet=arguments.quiet)
+    try:
+        questions = questions_about(arguments.images, together=arguments.together)
+        describing = Describing(
+            terminal=terminal,
+            sink=_sink(arguments, terminal, several=len(questions) > 1),
+            prompt=Prompt(text=arguments.prompt, system=arguments.system),
+            options=_options(arguments),
+            load=functools.partial(load, arguments.model, **_placement(arguments)),
+            model=arguments.model,
+            verbose=arguments.verbose,
+        )
+    except ContractError as error:
+        parser.error(f"{_option(error.field)}: {error.problem}")
+    return describing.run(questions)
+
+
+def _sink(arguments: argparse.Namespace, terminal: Terminal, *, several: bool) -> AnswerSink:
+    if arguments.json:
+        return JsonLines(terminal)
+    if terminal.is_interactive and not arguments.no_stream:
+        return Streaming(terminal, headings=several)
+    return PlainText(terminal, headings=several)
+
+
+def _options(arguments: argparse.Namespace) -> GenerationOptions:
+    return GenerationOptions(
+        max_new_tokens=arguments.max_new_tokens,
+        temperature=arguments.temperature,
+        top_p=arguments.top_p,
+        seed=arguments.seed,
+    )
+
+
+def _placement(arguments: argparse.Namespace) -> dict[str, Any]:
+    placement = Placement(
+        device=arguments.device,
+        dtype=Dtype(arguments.dtype),
+        memory=MemoryMode(arguments.memory),
+        attention=Attention(arguments.attention),
+    )
+    return {
+        "device": placement.device,
+        "dtype": placement.dtype,
+        "memory": placement.memory,
+        "attention": placement.attention,
+    }
+
+
+def _option(field: str) -> str:
+    """Name the option that a field was given by."""
+    if field in {"IMAGE", "--together"}:
+        return field
+    return "--prompt" if field == "text" else f"--{field.replace('_', '-')}"
