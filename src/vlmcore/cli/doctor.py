@@ -15,7 +15,7 @@ from vlmcore.vlm.devices import Device
 
 __all__ = ["add_command"]
 
-_GIB = 1 << 30
+_GIB = 0x4000_0000
 
 
 def add_command(commands: Any, *, load: LoadPredictor) -> None:
