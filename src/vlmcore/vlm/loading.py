@@ -1,0 +1,90 @@
+"""The door to models on this machine; what is heavy is imported when `load_predictor` is called."""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import TypeVar
+
+from vlmcore._optional import optional_dependency
+from vlmcore.errors import ContractError
+from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
+from vlmcore.vlm.predictor import Predictor
+from vlmcore.vlm.residency import PROCESS, Residency
+from vlmcore.vlm.sources import EMBEDDED, resolve_model
+
+__all__ = ["load_predictor"]
+
+_Choice = TypeVar("_Choice", bound=enum.Enum)
+
+
+def load_predictor(
+    model: str | os.PathLike[str] = EMBEDDED,
+    *,
+    device: str = "auto",
+    dtype: Dtype | str = Dtype.AUTO,
+    memory: MemoryMode | str = MemoryMode.MANAGED,
+    attention: Attention | str = Attention.AUTO,
+    chat_template: str | None = None,
+    revision: str | None = None,
+    residency: Residency | None = None,
+) -> Predictor:
+    """
+    Load a model onto this machine.
+
+    A model of the hub is downloaded when it is not in the cache. Use the result as a context
+    manager, or close it, to give its memory back. Loading what is loaded already, in the same form,
+    gives a second predictor of the same weights.
+
+    Args:
+        model: ``"embedded"`` (part of the package, needs no hub); a key or label of the catalog, as
+            ``"qwen3-vl-4b"``; a folder, as ``"./models/mine"``; or a hub id, as ``"org/name"``.
+            In this order.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"xpu"`` or ``"mps"``.
+        dtype: The number format of the weights: ``"auto"``, ``"bfloat16"``, ``"float16"`` or
+            ``"float32"``.
+        memory: ``"managed"``, ``"nf4"`` (4 bits), ``"int8"`` (8 bits) or ``"cpu"``.
+        attention: ``"auto"``, ``"flash_attention_2"`` or ``"eager"``.
+        chat_template: A Jinja chat template that takes the place of the model's own.
+        revision: A branch, tag or commit, for models of the hub.
+        residency: Whose memory the model lives in; the process's own where none is given.
+
+    Raises:
+        ModelAccessError: If the model is not found, gated, or its hub is out of reach.
+        UnsupportedModelError: If it is not of a kind that can be run here, or not so.
+        ModelMemoryError: If it does not fit into the memory that is free.
+        ModelError: If its files are damaged.
+        MissingDependencyError: If a package that it needs is not installed.
+        ContractError: If an argument is not one of those above, or the device is not here.
+
+    Example:
+        >>> with load_predictor("embedded") as predictor:
+        ...     predictor.info.memory
+        'managed'
+    """
+    placement = Placement(
+        device=device,
+        dtype=_choice("dtype", dtype, Dtype),
+        memory=_choice("memory", memory, MemoryMode),
+        attention=_choice("attention", attention, Attention),
+    )
+    source = resolve_model(model, revision)
+    with optional_dependency("local", "torch", "transformers", "PIL"):
+        from vlmcore.vlm.backends import transformers_chat  # noqa: PLC0415  # loads PyTorch
+    return transformers_chat.TransformersPredictor(
+        source=source,
+        placement=placement,
+        residency=PROCESS if residency is None else residency,
+        chat_template=chat_template,
+    )
+
+
+def _choice(field: str, value: object, kind: type[_Choice]) -> _Choice:
+    """Take a member of *kind*, or its value as text."""
+    if isinstance(value, kind):
+        return value
+    for member in kind:
+        if member.value == value:
+            return member
+    values = ", ".join(repr(member.value) for member in kind)
+    raise ContractError(field, f"got {value!r}, expected one of {values}")
