@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 
 import pytest
 
@@ -21,6 +22,8 @@ def test_the_examples_of_a_module_run(name: str) -> None:
     """
     Each docstring by itself, with the names of its module.
     """
+    if name == "vlmcore.vlm.loading" and importlib.util.find_spec("torch") is None:
+        pytest.skip("its example loads a model")
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert 0 == results.failed, f"{results.failed} of {results.attempted} failed, see above"

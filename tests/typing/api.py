@@ -68,7 +68,7 @@ def errors(error: vlmcore.VlmcoreError) -> None:
 
 def mistakes(predictor: vlmcore.Predictor, prompt: vlmcore.Prompt) -> None:
     """What a type checker refuses."""
-    vlmcore.Prompt("What is this?")  # type: ignore[call-arg, misc]
+    vlmcore.Prompt("What is this?")  # type: ignore[call-arg]
     vlmcore.GenerationOptions(max_new_tokens="3")  # type: ignore[arg-type]
     predictor.generate("What is this?")  # type: ignore[arg-type]
     predictor.generate(prompt, cancel=True)  # type: ignore[arg-type]
