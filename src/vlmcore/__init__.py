@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
     # The catalog and the residency behind this name are a fifth of the time that importing takes,
     # and a program that reads images or answers needs neither.
     if name == "load_predictor":
-        from vlmcore.vlm.loading import load_predictor
+        from vlmcore.vlm.loading import load_predictor  # noqa: PLC0415
 
         return load_predictor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
