@@ -29,7 +29,7 @@ def gif_header(encoded: Encoded, *, animated: bool, limits: ImageLimits) -> Head
 
     Raises:
         MediaLimitError: If it has more than ``limits.max_blocks`` blocks.
-        MediaError: If it has no header.
+        MediaError: If it has no header, or no picture.
     """
     data = encoded.data
     if len(data) < 13:
@@ -52,12 +52,14 @@ def gif_header(encoded: Encoded, *, animated: bool, limits: ImageLimits) -> Head
             position = _after_blocks(data, position + 11 + _bytes_of_colours(flags))
         else:
             position += 1
+    if not frames:
+        raise MediaError(encoded.name, "is a broken GIF image: it has no picture")
     return Header(
         image_format=ImageFormat.GIF,
         width_px=width,
         height_px=height,
         data=data,
-        frames=max(1, frames),
+        frames=frames,
     )
 
 

@@ -2,13 +2,16 @@
 The one module that imports Pillow; reached when a file is decoded or encoded, or a size changed.
 
 Decoders are constructed by their class and not by ``PIL.Image.open``: only formats on our list can
-run, whatever plugins the process has registered, and the bound on pixels is ours alone, without a
-process-wide setting being read or written.
+run, whatever plugins the process has registered, and no warning of Pillow's about large images
+comes before our own bound. No process-wide setting is written. Two are read by Pillow and hold
+beside our limits: ``Image.MAX_IMAGE_PIXELS``, and ``ImageFile.LOAD_TRUNCATED_IMAGES``, with which a
+process asks for half a picture rather than none.
 """
 
 from __future__ import annotations
 
 import io
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,6 +49,8 @@ _DECODERS: dict[ImageFormat, type[ImageFile.ImageFile]] = {
     ImageFormat.PPM: PpmImagePlugin.PpmImageFile,
 }
 _LEVELS = 0xFFFF
+# What a decoder written in Python stumbles into where a file ends too early: no words for people.
+_SLIPS = (struct.error, IndexError, KeyError, TypeError, AttributeError, AssertionError)
 # Every orientation of EXIF is two mirrors and an exchange of the axes, in this order.
 _UPSIDE_DOWN, _MIRRORED, _TURNED = (3, 4, 6, 7), (2, 3, 7, 8), (5, 6, 7, 8)
 
@@ -61,17 +66,23 @@ def _refusing(name: str, what: str) -> Iterator[None]:
         raise MediaError(name, f"{what}: not enough memory") from error
     except Exception as error:
         # Decoders raise all kinds of errors on hostile bytes, down to AssertionError.
-        raise MediaError(name, f"{what}: {str(error) or type(error).__name__}") from error
+        slip = error.__cause__ if str(error) == str(error.__cause__) else error
+        words = "it is broken or cut short" if isinstance(slip, _SLIPS) else str(error)
+        problem = words or type(error).__name__
+        raise MediaError(name, f"{what}: {problem}") from error
 
 
 @contextmanager
 def _opened(header: Header, name: str) -> Iterator[ImageFile.ImageFile]:
-    kind = header.image_format
     with (
-        _refusing(name, f"is a {kind.name} image that cannot be decoded"),
-        _DECODERS[kind](io.BytesIO(header.data)) as image,
+        _refusing(name, _undecodable(header)),
+        _DECODERS[header.image_format](io.BytesIO(header.data)) as image,
     ):
         yield image
+
+
+def _undecodable(header: Header) -> str:
+    return f"is a {header.image_format.name} image that cannot be decoded"
 
 
 def decode(header: Header, *, name: str, limits: ImageLimits) -> npt.NDArray[Any]:
@@ -101,7 +112,8 @@ def decode_frames(
     """
     with _opened(header, name) as image:
         for index in range(header.frames):
-            with _refusing(name, f"picture {index + 1} of {header.frames} cannot be decoded"):
+            place = f"picture {index + 1} of {header.frames} cannot be decoded"
+            with _refusing(name, place if header.frames > 1 else _undecodable(header)):
                 image.seek(header.first_frame + index)
                 pixels = _picture(image, header, name=name, limits=limits)
             yield pixels, float(image.info.get("duration", 0)) / 1000

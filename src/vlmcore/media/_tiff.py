@@ -35,7 +35,7 @@ def tiff_header(encoded: Encoded, *, limits: ImageLimits) -> Header:
     try:
         directory = directory_of(encoded.data)
     except struct.error as error:
-        raise MediaError(encoded.name, f"is a broken TIFF image: {error}") from error
+        raise MediaError(encoded.name, "is a broken TIFF image: its tags cannot be read") from error
     _require_honest(directory, encoded, limits=limits)
     compression = directory.number(_COMPRESSION, 1)
     if compression not in _COMPRESSIONS:

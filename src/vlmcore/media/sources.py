@@ -92,14 +92,15 @@ def _from_data_url(url: str, limits: ImageLimits) -> Encoded:
         raise MediaError(name, "has no comma, expected data:<type>;base64,<data>")
     if "base64" not in (part.strip().lower() for part in header.split(";")[1:]):
         _require_size(name, len(text) - 2 * text.count("%"), limits)
-        return Encoded(name, unquote_to_bytes(text))
+        return Encoded(name, unquote_to_bytes(text.encode("utf-8", "replace")))
     # Every three characters may be one that is percent-encoded, every four are three bytes.
     _require_size(name, (len(text) - 2 * text.count("%")) * 3 // 4 - len(text) // 2, limits)
     return Encoded(name, _from_base64(name, text, limits))
 
 
 def _from_base64(name: str, text: str, limits: ImageLimits) -> bytes:
-    raw = unquote_to_bytes(text) if "%" in text else text.encode("utf-8", "surrogateescape")
+    raw = text.encode("ascii", "replace")  # what is not ASCII is no digit, and neither is "?"
+    raw = unquote_to_bytes(raw) if b"%" in raw else raw
     digits = raw.translate(bytes.maketrans(b"-_", b"+/"), b" \t\r\n\v\f").rstrip(b"=")
     _require_size(name, len(digits) * 3 // 4, limits)
     try:
