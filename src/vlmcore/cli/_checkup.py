@@ -20,6 +20,7 @@ from vlmcore.vlm.devices import Device, accelerators, host
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode
 from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["Checkup", "Finding", "examine"]
 
@@ -123,7 +124,7 @@ def _try_embedded(load: LoadPredictor) -> Finding:
     prompt = Prompt(text="Describe this image in one sentence.", images=(white,))
     try:
         predictor = load(
-            "embedded",
+            EMBEDDED,
             device="auto",
             dtype=Dtype.AUTO,
             memory=MemoryMode.MANAGED,

@@ -17,10 +17,10 @@ from vlmcore.errors import ContractError, MediaError, ModelError
 from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
 from vlmcore.vlm.predictor import Predictor, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["Describing"]
 
-_EMBEDDED = "embedded"
 _WARNINGS = {
     StopReason.LENGTH: "the answer is cut after {tokens} tokens: --max-new-tokens allows more",
     StopReason.REPETITION: "the model fell into a loop: what it wrote is not an answer",
@@ -100,7 +100,7 @@ class Describing:
 
     def _loaded(self) -> Predictor:
         if self._predictor is None:
-            if self.model != _EMBEDDED:
+            if self.model != EMBEDDED:
                 self.terminal.note(f"loading {self.model}")
             self._predictor = self._kept.enter_context(self.load())
             self._introduce(self._predictor.info)
@@ -108,7 +108,7 @@ class Describing:
 
     def _introduce(self, info: PredictorInfo) -> None:
         known = (
-            "a small test model that knows drawn scenes only; " if self.model == _EMBEDDED else ""
+            "a small test model that knows drawn scenes only; " if self.model == EMBEDDED else ""
         )
         self.terminal.note(f"{info.model}: {known}on {info.device}, {info.dtype}")
         if self.verbose:

@@ -1,4 +1,4 @@
-"""What loads a model: the library's own door, or that of a program that runs the command."""
+"""What loads a model for the command: the library's own door, or one of the caller's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode
 from vlmcore.vlm.predictor import Predictor
 
-__all__ = ["LoadPredictor", "load_predictor"]
+__all__ = ["LoadPredictor"]
 
 
 class LoadPredictor(Protocol):
@@ -25,14 +25,3 @@ class LoadPredictor(Protocol):
     ) -> Predictor:
         """Load *model* and place it."""
         ...
-
-
-def load_predictor(
-    model: str, /, *, device: str, dtype: Dtype, memory: MemoryMode, attention: Attention
-) -> Predictor:
-    """Load a model through the library's door, which is opened only now."""
-    from vlmcore.vlm import loading
-
-    return loading.load_predictor(
-        model, device=device, dtype=dtype, memory=memory, attention=attention
-    )

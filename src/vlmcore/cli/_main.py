@@ -12,10 +12,11 @@ from typing import NoReturn
 import vlmcore
 from vlmcore.cli import catalog, describe, doctor
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
-from vlmcore.cli._loading import LoadPredictor, load_predictor
+from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
 from vlmcore.cli._terminal import Terminal, visible
 from vlmcore.errors import ContractError, MissingDependencyError, ModelError
+from vlmcore.vlm.loading import load_predictor
 
 __all__ = ["main"]
 

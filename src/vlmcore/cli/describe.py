@@ -18,6 +18,7 @@ from vlmcore.errors import ContractError
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
 from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["add_command"]
 
@@ -95,7 +96,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("model")
     group.add_argument(
         "--model",
-        default="embedded",
+        default=EMBEDDED,
         help="'embedded', a key or label of 'vlmcore catalog vlm', a folder, or a hub id "
         "(default: %(default)s)",
     )

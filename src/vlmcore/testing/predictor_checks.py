@@ -256,8 +256,9 @@ def _cancels_a_stream(predictor: Predictor, prompt: Prompt) -> None:
     _require(
         len(rest) <= 2, f"{len(rest)} pieces came after cancelling, expected that of one token"
     )
+    # One that writes ahead of its reader may have written all of it by then.
     _require(
-        answer.stop_reason is StopReason.CANCELLED,
+        answer.stop_reason is StopReason.CANCELLED or answer.text == whole,
         f"a stream cancelled after one piece ended with {answer.stop_reason}, "
         f"expected {StopReason.CANCELLED}",
     )
