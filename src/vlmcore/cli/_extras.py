@@ -12,6 +12,13 @@ __all__ = ["EXTRAS", "Extra", "installed_version", "look_at"]
 # A test holds this table to pyproject.toml: it is here so that a bare checkout can be asked, too.
 EXTRAS: dict[str, dict[str, str]] = {
     "local": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
+    "quantized": {
+        "torch": "2.4",
+        "transformers": "4.57",
+        "pillow": "10",
+        "bitsandbytes": "0.46",
+        "accelerate": "1.0",
+    },
     "remote": {"httpx": "0.27", "pillow": "10"},
     "weights": {"torch": "2.4", "flashpack": "0.2"},
     "video": {"av": "14"},
