@@ -101,6 +101,61 @@ def bmp(width: int, height: int) -> bytes:
     return b"BM" + struct.pack("<IHHI", 54, 0, 0, 54) + header
 
 
+def box(kind: bytes, *parts: bytes) -> bytes:
+    """Build a box of an AVIF."""
+    content = b"".join(parts)
+    return struct.pack(">I", 8 + len(content)) + kind + content
+
+
+def bits(*fields: tuple[int, int]) -> bytes:
+    """Pack (value, number of bits), and fill up to whole bytes."""
+    text = "".join(f"{value:0{count}b}" for value, count in fields)
+    text += "0" * (-len(text) % 8)
+    return int(text, 2).to_bytes(len(text) // 8, "big")
+
+
+def single_picture(width: int, height: int) -> bytes:
+    """Build the head of an AV1 stream of one picture, as AVIF has it."""
+    head = bits((0, 3), (1, 1), (1, 1), (8, 5), (15, 4), (15, 4), (width - 1, 16), (height - 1, 16))
+    return bytes([0x12, 0, 0x0A, len(head) + 8]) + head + bytes(8)
+
+
+def video(width_bits: int, height_bits: int, *, timing: bool = False) -> bytes:
+    """Build the head of an AV1 stream of many pictures, each of which may name its own size."""
+    clock = [(1, 1), (1, 32), (25, 32), (1, 1), (1, 1), (1, 1), (31, 5), (1, 32), (4, 5), (4, 5)]
+    fields = [(0, 3), (0, 1), (0, 1), *(clock if timing else [(0, 1)]), (1, 1), (0, 5)]
+    fields += [(0, 12), (9, 5), (0, 1), *([(1, 1), (0, 32), (0, 32), (0, 1)] if timing else [])]
+    fields += [(1, 1), (3, 4), (width_bits - 1, 4), (height_bits - 1, 4), (15, width_bits)]
+    head = bits(*fields, (15, height_bits))
+    return bytes([0x0A, len(head)]) + head
+
+
+def avif(stream: bytes, *, width: int = 16, height: int = 16, items: int = 1) -> bytes:
+    """Build an AVIF whose items all lie over the same stream."""
+    keys = range(1, items + 1)
+    start = 0
+
+    def whole() -> bytes:
+        full = bytes(4)
+        places = b"".join(struct.pack(">HHHII", key, 0, 1, start, len(stream)) for key in keys)
+        kinds = [box(b"infe", b"\2\0\0\0", struct.pack(">HH", key, 0), b"av01\0") for key in keys]
+        use = b"".join(struct.pack(">HBB", key, 1, 1) for key in keys)
+        size = box(b"ispe", full, struct.pack(">II", width, height))
+        meta = box(
+            b"meta",
+            full,
+            box(b"hdlr", full, bytes(4), b"pict", bytes(13)),
+            box(b"pitm", full, b"\0\1"),
+            box(b"iloc", full, b"\x44\0", struct.pack(">H", items), places),
+            box(b"iinf", full, struct.pack(">H", items), *kinds),
+            box(b"iprp", box(b"ipco", size), box(b"ipma", full, struct.pack(">I", items), use)),
+        )
+        return box(b"ftyp", b"avif", bytes(4), b"avifmif1miaf") + meta + box(b"mdat", stream)
+
+    start = len(whole()) - len(stream)
+    return whole()
+
+
 def zeros(size: int) -> bytes:
     """Compress *size* zeros, a whole number of MiB, without compressing each of them."""
     press = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -147,6 +202,17 @@ REFUSED: dict[str, Callable[[], bytes]] = {
         (b"acTL", struct.pack(">II", 1, 0)),
         (b"fcTL", struct.pack(">IIIIIHHBB", 0, 60_000, 60_000, 0, 0, 1, 1, 0, 0)),
     )[:-40],
+    "avif-of-256-pixels-coded-as-4-gigapixels": lambda: avif(single_picture(65_536, 65_536)),
+    "avif-of-pictures-that-may-be-4-gigapixels": lambda: avif(video(16, 16)),
+    "avif-of-timed-pictures-that-may-be-4-gigapixels": lambda: avif(video(16, 16, timing=True)),
+    "avif-of-a-thousand-pictures-over-each-other": lambda: avif(
+        single_picture(4096, 4096), items=1000
+    ),
+    "avif-of-4-gigapixels": lambda: avif(
+        single_picture(65_536, 65_536), width=65_536, height=65_536
+    ),
+    "avif-without-a-picture": lambda: avif(b"", items=0),
+    "avif-of-an-endless-size": lambda: avif(b"\x0a" + b"\xff" * 16),
     "bmp-of-4-exapixels": lambda: bmp((1 << 31) - 1, (1 << 31) - 1),
     "bmp-upside-down-of-4-exapixels": lambda: bmp((1 << 31) - 1, -(1 << 31)),
     "ppm-of-a-terapixel": lambda: b"P6 1000000 1000000 255\n",

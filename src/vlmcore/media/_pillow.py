@@ -14,6 +14,7 @@ import io
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,21 @@ def _refusing(name: str, what: str) -> Iterator[None]:
         raise MediaError(name, f"{what}: {problem}") from error
 
 
+def _decoder(image_format: ImageFormat) -> type[ImageFile.ImageFile]:
+    if image_format is ImageFormat.AVIF:
+        if find_spec("PIL.AvifImagePlugin") is None:
+            raise ValueError("Pillow 11.3 or newer is needed")
+        from PIL import AvifImagePlugin  # noqa: PLC0415 - not in every Pillow
+
+        return AvifImagePlugin.AvifImageFile
+    return _DECODERS[image_format]
+
+
 @contextmanager
 def _opened(header: Header, name: str) -> Iterator[ImageFile.ImageFile]:
     with (
         _refusing(name, _undecodable(header)),
-        _DECODERS[header.image_format](io.BytesIO(header.data)) as image,
+        _decoder(header.image_format)(io.BytesIO(header.data)) as image,
     ):
         yield image
 

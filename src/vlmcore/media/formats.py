@@ -25,9 +25,10 @@ class ImageFormat(enum.Enum):
     BMP = "image/bmp"
     TIFF = "image/tiff"
     PPM = "image/x-portable-anymap"
+    AVIF = "image/avif"
 
 
-_ACCEPTED = "expected PNG, JPEG, WebP, GIF, BMP, TIFF or PPM"
+_ACCEPTED = "expected PNG, JPEG, WebP, GIF, BMP, TIFF, PPM or AVIF"
 _SIGNATURES = (
     (b"\xff\xd8\xff", ImageFormat.JPEG),
     (b"\x89PNG\r\n\x1a\n", ImageFormat.PNG),
@@ -55,6 +56,7 @@ _REFUSED = (
     (b"\x93NUMPY", "a NumPy file: load it with numpy.load and pass the array"),
     (b"version https://git-lfs", "a Git LFS pointer: fetch the file itself with git lfs pull"),
 )
+_MOST_BRANDS_BYTES = 256
 _HEIF_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 
 
@@ -73,19 +75,28 @@ def format_of(encoded: Encoded) -> ImageFormat:
         return ImageFormat.WEBP
     if data[:2] in (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6", b"Pf", b"PF") and data[2:3].isspace():
         return ImageFormat.PPM
+    if b"avif" in _brands(data):
+        return ImageFormat.AVIF
     raise MediaError(encoded.name, f"is {_describe(data)}, {_ACCEPTED}")
+
+
+def _brands(data: bytes) -> list[bytes]:
+    """List the kinds that a file of the MP4 family says it is of, the main one first."""
+    end = min(int.from_bytes(data[:4], "big"), _MOST_BRANDS_BYTES)
+    if data[4:8] != b"ftyp":
+        return []
+    return [data[8:12], *(data[at : at + 4] for at in range(16, end, 4))]
 
 
 def _describe(data: bytes) -> str:
     for signature, words in _REFUSED:
         if data.startswith(signature):
             return words
-    if data[4:8] == b"ftyp":
-        brand = data[8:12]
-        if brand in _HEIF_BRANDS:
+    if brands := _brands(data):
+        if brands[0] == b"avis":
+            return "an animated AVIF image"
+        if brands[0] in _HEIF_BRANDS:
             return "a HEIC image (convert it, or open it with a plugin and pass the PIL image)"
-        if brand in (b"avif", b"avis"):
-            return "an AVIF image"
         return "a video or audio file (MP4)"
     if data[:4] == b"RIFF":
         return f"a RIFF file of type {data[8:12].decode('ascii', 'replace')!r}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from vlmcore.errors import MediaError, MediaLimitError
 from vlmcore.limits import ImageLimits
+from vlmcore.media._avif import avif_header
 from vlmcore.media._bitmaps import bmp_header, ppm_header
 from vlmcore.media._gif import gif_header
 from vlmcore.media._header import Header
@@ -48,6 +49,8 @@ def read_header(encoded: Encoded, *, limits: ImageLimits, animated: bool = False
             header = webp_header(encoded, limits=limits)
         case ImageFormat.TIFF:
             header = tiff_header(encoded, limits=limits)
+        case ImageFormat.AVIF:
+            header = avif_header(encoded, limits=limits)
         case ImageFormat.BMP:
             header = bmp_header(encoded)
         case ImageFormat.PPM:

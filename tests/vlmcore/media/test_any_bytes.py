@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, features
 
 from hostile.make_images import HARMLESS, REFUSED
 from vlmcore.errors import MediaError
@@ -56,6 +56,11 @@ def seeds() -> list[bytes]:
         (colour, "PPM", {}),
         (colour.convert("F"), "PPM", {}),
     ]
+    if features.check("avif"):
+        variants += [
+            (colour, "AVIF", {"exif": exif.tobytes()}),
+            (palette, "AVIF", {"quality": 100}),
+        ]
     frames = [Image.new("RGBA", (9, 7), (red, 0, 0, 200)) for red in (0, 90, 200)]
     variants += [
         (frames[0], kind, {"save_all": True, "append_images": frames[1:], "duration": 50})

@@ -42,7 +42,7 @@ def test_what_is_no_picture_of_ours_is_called_by_its_name(start: bytes, expected
     with pytest.raises(MediaError) as caught:
         format_of(Encoded("thing", start))
     assert str(caught.value).startswith(f"thing: is {expected}")
-    assert str(caught.value).endswith("expected PNG, JPEG, WebP, GIF, BMP, TIFF or PPM")
+    assert str(caught.value).endswith("expected PNG, JPEG, WebP, GIF, BMP, TIFF, PPM or AVIF")
 
 
 def test_every_format_is_a_media_type() -> None:

@@ -304,7 +304,7 @@ def test_a_file_that_is_no_image_is_one_clear_error_that_names_it(tmp_path: Path
     with pytest.raises(MediaError) as caught:
         load_image(path)
     assert str(caught.value) == (
-        f"{path}: is text, expected PNG, JPEG, WebP, GIF, BMP, TIFF or PPM"
+        f"{path}: is text, expected PNG, JPEG, WebP, GIF, BMP, TIFF, PPM or AVIF"
     )
 
 
