@@ -1,0 +1,1 @@
+"""The recipe of the embedded model: scenes, conversations, training and evaluation."""
