@@ -7,7 +7,7 @@ import pytest
 
 from vlmcore import limits
 from vlmcore.errors import ContractError, LimitExceededError
-from vlmcore.limits import ImageLimits, PromptLimits, require_at_most
+from vlmcore.limits import ImageLimits, require_at_most
 
 GROUPS = [value for value in vars(limits).values() if attrs.has(value)]
 
@@ -49,6 +49,5 @@ def test_every_limit_is_explained(group: type) -> None:
     """
     The reference page is made from these words.
     """
-    assert group in (ImageLimits, PromptLimits)
     for field in attrs.fields(group):
         assert f"    {field.name}: " in (group.__doc__ or "")
