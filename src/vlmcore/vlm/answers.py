@@ -28,7 +28,7 @@ class _Phase(enum.Enum):
 
 
 def opens_reasoning(prompt_text: str) -> bool:
-    """Whether a rendered prompt ends inside reasoning, so that the model's first word is thought."""
+    """Whether a rendered prompt ends inside reasoning, so that the model goes on thinking."""
     return prompt_text.rstrip().endswith(tuple(opening for opening, _ in THINKING_TAGS))
 
 

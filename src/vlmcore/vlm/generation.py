@@ -132,7 +132,9 @@ class GenerationOptions:
         if seed is None:
             return
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
-            raise ContractError("seed", f"got {seed!r}, expected a whole number from 0 to 2**63 - 1")
+            raise ContractError(
+                "seed", f"got {seed!r}, expected a whole number from 0 to 2**63 - 1"
+            )
 
     def _check_stop(self) -> None:
         texts = self.stop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -113,7 +114,9 @@ class Prompt:
         indices, times = self.video_indices, self.video_timestamps_s
         if indices is not None:
             whole = all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in indices)
-            self._check_each_frame("video_indices", indices, "whole numbers of at least 0", ok=whole)
+            self._check_each_frame(
+                "video_indices", indices, "whole numbers of at least 0", ok=whole
+            )
         if times is not None:
             real = all(_is_time(t) for t in times)
             self._check_each_frame("video_timestamps_s", times, "seconds of at least 0", ok=real)
@@ -126,7 +129,7 @@ class Prompt:
             raise ContractError(field, f"got {values!r}, expected {kind}")
         if len(values) != frames:
             raise ContractError(field, f"got {len(values)} values, expected one a frame, {frames}")
-        if any(later <= earlier for earlier, later in zip(values, values[1:], strict=False)):
+        if any(later <= earlier for earlier, later in pairwise(values)):
             raise ContractError(field, f"got {values!r}, expected them to rise from frame to frame")
 
 

@@ -1,5 +1,7 @@
 """The pieces of an answer, however the text arrives."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,9 +9,8 @@ from hypothesis import strategies as st
 from vlmcore.vlm.answers import AnswerWriter, opens_reasoning
 
 MARKS = ["<think>", "</think>", "<thinking>", "</thinking>", "STOP", "TO", "\n\n"]
-MODEL_TEXTS = st.lists(
-    st.sampled_from([*MARKS, "<", "S", "ST", "/", " ", "\n", "word", "é", "🙂", "</thi"]), max_size=12
-).map("".join)
+PARTS = [*MARKS, "<", "S", "ST", "/", " ", "\n", "word", "é", "🙂", "</thi"]
+MODEL_TEXTS = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
 
 
 def answered(portions: list[str], **options: object) -> tuple[str, str, str, bool]:
@@ -21,7 +22,7 @@ def answered(portions: list[str], **options: object) -> tuple[str, str, str, boo
 
 def in_portions(text: str, cuts: list[int]) -> list[str]:
     edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in pairwise(edges)]
 
 
 @given(

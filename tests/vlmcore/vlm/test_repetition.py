@@ -36,7 +36,10 @@ def test_counting_upwards_is_no_loop(head, start):
     assert found_after(lines) is None
 
 
-@given(phrase=st.lists(st.integers(0, 9), min_size=1, max_size=128), head=st.lists(st.integers(10, 99)))
+@given(
+    phrase=st.lists(st.integers(0, 9), min_size=1, max_size=128),
+    head=st.lists(st.integers(10, 99)),
+)
 def test_every_loop_is_found_within_its_bound(phrase, head):
     """Whatever came before, a loop costs at most 4 rounds or 64 tokens, and one round to settle."""
     found = found_after(head + phrase * 80)

@@ -109,12 +109,14 @@ def _render(
     if video is not None:
         content.append({"type": "video"})
     content.append({"type": "text", "text": text})
-    rendered = _apply_template(processor, content, words.plain(prompt.system), thinking)
+    rendered = _apply_template(
+        processor, content, system=words.plain(prompt.system), thinking=thinking
+    )
     return _Rendered(rendered, images, video)
 
 
 def _apply_template(
-    processor: Any, content: list[dict[str, str]], system: str, thinking: bool | None
+    processor: Any, content: list[dict[str, str]], *, system: str, thinking: bool | None
 ) -> str:
     extra = {} if thinking is None else {"enable_thinking": thinking}
 

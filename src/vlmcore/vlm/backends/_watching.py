@@ -63,9 +63,7 @@ class Answer:
         elif self._loops is not None and self._loops.add(token):
             self._stop_reason = StopReason.REPETITION
 
-    def finish(
-        self, *, cancelled: bool, prompt_tokens: int, timings: Timings
-    ) -> Generation:
+    def finish(self, *, cancelled: bool, prompt_tokens: int, timings: Timings) -> Generation:
         """Say that the model has stopped, and return the answer."""
         self._give(self._writer.write(self._decoder.finish()))
         self._give(self._writer.finish())
@@ -111,7 +109,7 @@ class Watch(StoppingCriteria):  # type: ignore[misc]  # transformers is untyped 
         """Whether one of the cancel tokens was used."""
         return any(token.cancelled for token in self._cancels)
 
-    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+    def __call__(self, input_ids: torch.Tensor, _scores: Any, **_: Any) -> torch.Tensor:
         """Take the newest token of each row, shape ``[B, L]``, and return who stops, ``[B]``."""
         newest = input_ids[:, -1].tolist()
         if self.first_token_s is None:

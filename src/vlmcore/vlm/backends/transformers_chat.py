@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
-import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
+import attrs
 import torch
 import transformers
 
@@ -19,6 +18,7 @@ from vlmcore.vlm.backends._conversation import ModelInputs, prepare
 from vlmcore.vlm.backends._generate import end_tokens, generation_config, room_for
 from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
+from vlmcore.vlm.backends._turns import run_ahead, taken
 from vlmcore.vlm.backends._watching import Answer, Watch
 from vlmcore.vlm.generation import (
     CancelToken,
@@ -99,7 +99,7 @@ class TransformersPredictor:
             ModelError: If the predictor is closed.
         """
         self._require_open()
-        return self._answer([prompt], options, _tokens(cancel), lambda _: None)[0]
+        return self._answer([prompt], options, _tokens(cancel))[0]
 
     def generate_many(
         self,
@@ -134,7 +134,7 @@ class TransformersPredictor:
         answers: dict[int, Generation] = {}
         for batch in _alike(prompts, size):
             batch_prompts = [prompts[i] for i in batch]
-            answered = self._answer(batch_prompts, options, _tokens(cancel), lambda _: None)
+            answered = self._answer(batch_prompts, options, _tokens(cancel))
             answers.update(zip(batch, answered, strict=True))
         return [answers[i] for i in range(len(prompts))]
 
@@ -182,81 +182,67 @@ class TransformersPredictor:
     def _pieces(
         self, prompt: Prompt, options: GenerationOptions, cancels: Sequence[CancelToken]
     ) -> Generator[str, None, Generation]:
-        """Run the model in a thread, so that its next token does not wait for the reader."""
-        left = CancelToken()
-        arriving: queue.SimpleQueue[str | Generation | BaseException] = queue.SimpleQueue()
+        def answer(show: Callable[[str], None], left: CancelToken) -> Generation:
+            return self._answer([prompt], options, (*cancels, left), show)[0]
 
-        def work() -> None:
-            try:
-                arriving.put(self._answer([prompt], options, (*cancels, left), arriving.put)[0])
-            except BaseException as error:  # noqa: BLE001  # it is raised again where it is read
-                arriving.put(error)
-
-        context = contextvars.copy_context()
-        thread = threading.Thread(target=context.run, args=(work,), name="vlmcore-stream")
-        thread.start()
-        try:
-            while isinstance(item := arriving.get(), str):
-                yield item
-        finally:
-            left.cancel()
-            thread.join()
-        if isinstance(item, BaseException):
-            raise item
-        return item
+        return run_ahead(answer, cancels)
 
     def _answer(
         self,
         prompts: Sequence[Prompt],
         options: GenerationOptions,
         cancels: Sequence[CancelToken],
-        show: Callable[[str], None],
+        show: Callable[[str], None] = lambda _: None,
     ) -> list[Generation]:
-        started_s = time.monotonic()
-        cancels = (*cancels, self._closing)
-        with self._residency.using(self._key) as opened, opened.turn:
-            if any(token.cancelled for token in cancels):
-                return [_not_begun(started_s) for _ in prompts]
+        call = _Call(prompts, options, (*cancels, self._closing), show)
+        with self._residency.using(self._key) as opened, taken(opened.turn, call.cancels) as ours:
+            if not ours:
+                return [_not_begun(call) for _ in prompts]
             with _failures_named(self._source.name):
-                return self._run(opened, prompts, options, cancels, show, started_s)
+                return self._run(opened, call)
 
-    def _run(
-        self,
-        opened: OpenedModel,
-        prompts: Sequence[Prompt],
-        options: GenerationOptions,
-        cancels: Sequence[CancelToken],
-        show: Callable[[str], None],
-        started_s: float,
-    ) -> list[Generation]:
+    def _run(self, opened: OpenedModel, call: _Call) -> list[Generation]:
         inputs = prepare(
-            prompts,
+            call.prompts,
             opened.processor,
             model=self._source.name,
             supports_video=opened.supports_video,
-            thinking=options.thinking,
+            thinking=call.options.thinking,
             device=opened.device,
             dtype=opened.dtype,
         )
-        prepared_s = time.monotonic() - started_s
-        answers = _answers(opened, inputs, options, show)
-        watch = Watch(answers, cancels, started_s=started_s)
-        room = room_for(opened.model, inputs, options, name=self._source.name)
-        with numerics(options, opened.device):
+        prepared_s = call.elapsed_s
+        answers = _answers(opened, inputs, call)
+        watch = Watch(answers, call.cancels, started_s=call.started_s)
+        room = room_for(opened.model, inputs, call.options, name=self._source.name)
+        with numerics(call.options, opened.device):
             opened.model.generate(
                 **inputs.tensors,
-                generation_config=generation_config(opened.model, options, room),
+                generation_config=generation_config(opened.model, call.options, room),
                 stopping_criteria=transformers.StoppingCriteriaList([watch]),
             )
         timings = Timings(
-            prepare_s=prepared_s,
-            first_token_s=watch.first_token_s,
-            total_s=time.monotonic() - started_s,
+            prepare_s=prepared_s, first_token_s=watch.first_token_s, total_s=call.elapsed_s
         )
         return [
             answer.finish(cancelled=watch.cancelled, prompt_tokens=count, timings=timings)
             for answer, count in zip(answers, inputs.prompt_tokens, strict=True)
         ]
+
+
+@attrs.frozen(eq=False)
+class _Call:
+    """One call of a predictor: what was asked, and who wants to see or stop the answer."""
+
+    prompts: Sequence[Prompt]
+    options: GenerationOptions
+    cancels: Sequence[CancelToken]
+    show: Callable[[str], None]
+    started_s: float = attrs.field(factory=time.monotonic, init=False)
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.started_s
 
 
 def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) -> PredictorInfo:
@@ -272,20 +258,15 @@ def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) ->
     )
 
 
-def _answers(
-    opened: OpenedModel,
-    inputs: ModelInputs,
-    options: GenerationOptions,
-    show: Callable[[str], None],
-) -> list[Answer]:
+def _answers(opened: OpenedModel, inputs: ModelInputs, call: _Call) -> list[Answer]:
     ends = end_tokens(opened.model, opened.processor)
     return [
         Answer(
             opened.processor.tokenizer,
-            options,
+            call.options,
             end_tokens=ends,
             in_reasoning=in_reasoning,
-            show=show,
+            show=call.show,
         )
         for in_reasoning in inputs.in_reasoning
     ]
@@ -305,8 +286,8 @@ def _alike(prompts: Sequence[Prompt], size: int) -> Iterator[list[int]]:
         yield from (group[at : at + size] for at in range(0, len(group), size))
 
 
-def _not_begun(started_s: float) -> Generation:
-    waited_s = time.monotonic() - started_s
+def _not_begun(call: _Call) -> Generation:
+    waited_s = call.elapsed_s
     return Generation(
         text="",
         stop_reason=StopReason.CANCELLED,

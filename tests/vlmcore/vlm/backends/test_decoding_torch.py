@@ -55,9 +55,7 @@ def test_the_pieces_of_any_text_join_to_it(text):
 @given(st.lists(st.integers(0, len(BYTE_LEVEL) - 1), max_size=40))
 def test_any_tokens_give_what_the_tokenizer_gives_but_for_a_cut_character_at_the_end(tokens):
     """Models write broken bytes too: they are shown as the tokenizer shows them, late or not."""
-    whole = BYTE_LEVEL.decode(
-        tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False
-    )
+    whole = BYTE_LEVEL.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
     assert whole.rstrip("\ufffd") == "".join(streamed(BYTE_LEVEL, tokens)).rstrip("\ufffd")
 
