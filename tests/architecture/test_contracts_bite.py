@@ -43,7 +43,7 @@ PLANTS = [
     Plant("backends-behind-loading", "vlmcore/cli/__init__.py", "import vlmcore.vlm.backends"),
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),
     Plant("comfy-only-in-comfy", "vlmcore_robotics/__init__.py", "import comfy"),
-    Plant("no-cycles", "vlmcore/limits.py", "def later():\n    import vlmcore._arrays as _a"),
+    Plant("no-cycles", "vlmcore/errors.py", "def later():\n    import vlmcore.limits"),
 ]
 
 # What a planted line refers to, where the room is not built yet.
