@@ -1,20 +1,11 @@
-"""Models for the tests of `vlmcore.vlm`: made once a session, where torch is installed."""
+"""Models for the tests of `vlmcore.vlm`: made once a session."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-_TESTS = Path(__file__).parents[2]
-if str(_TESTS) not in sys.path:
-    sys.path.insert(0, str(_TESTS))  # so that test modules can import tiny_models
-
-# A session without the extra "local" still tests everything that needs no framework.
-collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["*_torch.py"]
 
 
 @pytest.fixture(scope="session")
