@@ -239,6 +239,24 @@ REFUSED: dict[str, Callable[[], bytes]] = {
     "tiff-that-is-its-own-exif": lambda: grey_tiff(
         exif=(0x8769, 4, 1, 8), bits=(0x102, 3, 1, 77), text=(0x10E, 2, 5000, 0)
     ),
+    "tiff-of-one-strip-ten-thousand-times": lambda: tiff(
+        (0x100, 4, 1, 4096),
+        (0x101, 4, 1, 4096),
+        (0x102, 3, 1, 1),
+        (0x106, 3, 1, 1),
+        (0x111, 4, 10_000, 98),
+        (0x116, 4, 1, 2048),
+        (0x117, 4, 10_000, 98),
+        tail=bytes(14) + struct.pack("<I", 98) * 10_000 + bytes(MIB),
+    ),
+    "bmp-of-runs-of-16-megapixels": lambda: (
+        b"BM"
+        + struct.pack("<IHHI", 54, 0, 0, 1078)
+        + struct.pack("<IiiHHIIiiII", 40, 4096, 4096, 1, 8, 1, 0, 0, 0, 256, 0)
+        + bytes(1024)
+        + b"\1\1\0\0" * 4096
+    ),
+    "ppm-of-16-megapixels-in-words": lambda: b"P3 4096 4096 255 " + b"0 " * 4 * MIB,
     "tiff-of-lzma": lambda: grey_tiff(compression=(0x103, 3, 1, 34925)),
     "bigtiff-of-18-exabytes": lambda: (
         b"II+\0\x08\0\0\0" + struct.pack("<QQHHQQ", 16, 1, 0x100, 16, (1 << 64) - 1, 16) + bytes(64)

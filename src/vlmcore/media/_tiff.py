@@ -15,6 +15,8 @@ __all__ = ["tiff_header"]
 
 _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC = 0x0100, 0x0101, 0x0102, 0x0103, 0x0106
 _ORIENTATION, _TILE_WIDTH, _TILE_HEIGHT = 0x0112, 0x0142, 0x0143
+_STRIPS, _SAMPLES, _ROWS, _PLANAR, _TILES = 0x0111, 0x0115, 0x0116, 0x011C, 0x0144
+_APART = 2  # each sample in a plane of its own
 _SUBDIRECTORIES = (0x8769, 0x8825, 0xA005)  # EXIF, GPS, interoperability
 _TEXT_TYPES = (1, 2, 6, 7)  # one byte a value: never made into a list of numbers
 _WHITE_IS_ZERO = 0
@@ -44,9 +46,7 @@ def tiff_header(encoded: Encoded, *, limits: ImageLimits) -> Header:
             f"is a TIFF image with compression {compression}, "
             "expected none, fax, LZW, JPEG, deflate or PackBits",
         )
-    tile_pixels = directory.number(_TILE_WIDTH) * directory.number(_TILE_HEIGHT)
-    if tile_pixels > limits.max_pixels:
-        raise MediaLimitError(encoded.name, "max_pixels", tile_pixels, limits.max_pixels)
+    _require_parts(directory, encoded, limits=limits)
     bits, orientation = directory.number(_BITS, 1), directory.number(_ORIENTATION, 1)
     return Header(
         image_format=ImageFormat.TIFF,
@@ -57,6 +57,27 @@ def tiff_header(encoded: Encoded, *, limits: ImageLimits) -> Header:
         levels=(1 << bits) - 1 if 8 < bits < 16 else 0xFFFF,
         is_inverted=directory.number(_PHOTOMETRIC) == _WHITE_IS_ZERO and bits > 8,
     )
+
+
+def _require_parts(directory: Directory, encoded: Encoded, *, limits: ImageLimits) -> None:
+    """Refuse tiles that are too large, and more strips or tiles than the picture has room for."""
+    across, down = directory.number(_TILE_WIDTH), directory.number(_TILE_HEIGHT)
+    if across * down > limits.max_pixels:
+        raise MediaLimitError(encoded.name, "max_pixels", across * down, limits.max_pixels)
+    width, height = directory.number(_WIDTH), directory.number(_HEIGHT)
+    planes = directory.number(_SAMPLES, 1) if directory.number(_PLANAR, 1) == _APART else 1
+    rows = max(1, directory.number(_ROWS, height))
+    room = {
+        _STRIPS: -(-height // rows) * planes,
+        _TILES: -(-width // max(1, across)) * -(-height // max(1, down)) * planes,
+    }
+    for tag, most in room.items():
+        listed = directory.entries.get(tag, (0, 0, 0))[1]
+        if listed > most:
+            raise MediaError(
+                encoded.name,
+                f"is a broken TIFF image: it lists {listed} parts, there is room for {most}",
+            )
 
 
 def _require_honest(directory: Directory, encoded: Encoded, *, limits: ImageLimits) -> None:

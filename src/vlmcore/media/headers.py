@@ -52,9 +52,9 @@ def read_header(encoded: Encoded, *, limits: ImageLimits, animated: bool = False
         case ImageFormat.AVIF:
             header = avif_header(encoded, limits=limits)
         case ImageFormat.BMP:
-            header = bmp_header(encoded)
+            header = bmp_header(encoded, limits=limits)
         case ImageFormat.PPM:
-            header = ppm_header(encoded)
+            header = ppm_header(encoded, limits=limits)
     return header
 
 

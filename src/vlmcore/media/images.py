@@ -84,7 +84,7 @@ def load_image(
     require_layout(layout)
     array: Any
     if isinstance(source, np.ndarray):
-        array, name = source, "array"
+        array, name = np.asarray(source), "array"  # of a subclass, the plain values
     elif is_tensor(source):
         array, name = array_from_tensor(source, limits=limits), "tensor"
     elif _is_pil_image(source):

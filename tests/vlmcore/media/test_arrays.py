@@ -202,3 +202,16 @@ def test_a_batch_is_split_along_its_first_axis() -> None:
         images = load_images(given_batch)
         assert 4 == len(images)
         assert all(np.array_equal(one, image) for one, image in zip(batch, images, strict=True))
+
+
+@pytest.mark.parametrize(
+    "subclass", [np.ma.masked_greater, lambda array, _: array.view(np.recarray)]
+)
+def test_a_subclass_of_array_is_read_as_its_values(subclass: Any) -> None:
+    """
+    A mask hides nothing from a model; a subclass does not change what indexing means.
+    """
+    pixels = RNG.integers(0, 256, (8, 9, 3), dtype=np.uint8)
+    loaded = load_image(subclass(pixels, 100))
+    assert np.array_equal(pixels, loaded)
+    assert type(loaded) is np.ndarray
