@@ -126,7 +126,7 @@ def _draw_glyph(
     rng: random.Random,
     fonts: Sequence[pathlib.Path],
 ) -> None:
-    font = rng.choice((None, *fonts))
+    font = rng.choice((None, None, *fonts))  # two shares for the font that everybody has
     mask = _glyph_mask(glyph, font, rng.choice((0, 0, 4, 8)) if font is None else 0)
     factor = side_px / max(mask.size)
     size = (max(1, round(mask.width * factor)), max(1, round(mask.height * factor)))

@@ -67,6 +67,24 @@ def build_tokenizer() -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     inner.train_from_iterator(_corpus(), trainer)
+    return _wrap(inner)
+
+
+def tokenizer_of(run: pathlib.Path) -> PreTrainedTokenizerFast:
+    """
+    Return the tokenizer of the run in the folder *run*, built when the run has none yet.
+
+    A later change of the scenes changes what would be built, and must not change a run under way.
+    """
+    path = run / "tokenizer.json"
+    if path.exists():
+        return _wrap(Tokenizer.from_file(str(path)))
+    tokenizer = build_tokenizer()
+    tokenizer.backend_tokenizer.save(str(path))
+    return tokenizer
+
+
+def _wrap(inner: Tokenizer) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(
         tokenizer_object=inner,
         pad_token=PAD,

@@ -35,9 +35,17 @@ def answer_logits(
 def answer_loss(
     model: Idefics3ForConditionalGeneration, batch: LessonBatch, image_tokens: torch.Tensor
 ) -> torch.Tensor:
-    """Return the mean loss of the answers' tokens."""
-    logits, tokens, _ = answer_logits(model, batch, image_tokens)
-    return functional.cross_entropy(logits, tokens)
+    """
+    Return the mean loss of the answers' tokens.
+
+    An answer weighs as the root of its length: captions are long and soon learnt, the one word
+    that says where something is takes long.
+    """
+    logits, tokens, answers = answer_logits(model, batch, image_tokens)
+    lengths = torch.bincount(answers, minlength=len(batch.topics))
+    weight = lengths[answers].float().rsqrt()
+    losses = functional.cross_entropy(logits, tokens, reduction="none")
+    return (losses * weight).sum() / weight.sum()
 
 
 @torch.no_grad()

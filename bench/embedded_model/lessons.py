@@ -30,6 +30,8 @@ from bench.embedded_model.scenes import TRAINING_MIX, Scene, sample_scene
 _IGNORED = -100
 _SHARED = 0
 _PADDING = -1
+_TOPIC_WEIGHTS = {"position": 4.0, "exists": 3.0, "colour": 2.0, "shape": 2.0}
+"""How much rather than others a topic is asked: what binds place, colour and shape is hardest."""
 _LONGEST_LESSON = 88
 """Turns that would make a lesson longer than so many tokens are left out: padding costs time."""
 
@@ -93,12 +95,12 @@ class Teacher:
         draw = rng.random()
         if draw < 0.03:
             return self._about_nothing(rng)
-        if draw < 0.06:
+        if draw < 0.08:
             return self._about_many([scene, *more[: rng.randint(1, 2)]], rng)
         turns = self._turns(scene, rng)
-        if draw < 0.12:
+        if draw < 0.14:
             return self._question_first(scene, rng.choice(turns), rng)
-        if draw < 0.22:
+        if draw < 0.24:
             return self._conversation(scene, turns, rng)
         return self.branching(scene, turns, rng)
 
@@ -150,9 +152,10 @@ class Teacher:
         )
 
     def _turns(self, scene: Scene, rng: random.Random) -> list[Turn]:
-        asked = questions(scene, rng, topics=rng.sample(TOPICS, len(TOPICS)))[
-            : self._questions_a_lesson
-        ]
+        order = sorted(
+            TOPICS, key=lambda topic: -(rng.random() ** (1 / _TOPIC_WEIGHTS.get(topic, 1)))
+        )
+        asked = questions(scene, rng, topics=order)[: self._questions_a_lesson]
         return [caption_turn(scene, rng), *asked]
 
     def _question_first(self, scene: Scene, turn: Turn, rng: random.Random) -> Lesson:

@@ -20,8 +20,8 @@ from bench.embedded_model.folder import (
     build_config,
     build_model,
     build_processor,
-    build_tokenizer,
     save_folder,
+    tokenizer_of,
 )
 from bench.embedded_model.language import answer_accuracy, answer_loss
 from bench.embedded_model.lessons import LessonBatch, Lessons, Teacher
@@ -61,7 +61,7 @@ def main() -> None:
     """Train for the time given."""
     options = _parse()
     torch.set_num_threads(options.threads)
-    tokenizer = build_tokenizer()
+    tokenizer = tokenizer_of(options.folder)
     model = build_model(build_config(tokenizer), seed=options.seed)
     trained = _trained_parts(model)
     optimizers = build_optimizers(

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from bench.embedded_model.cells import CellCodes, cell_facts
-from bench.embedded_model.folder import WIDTH, build_config, build_model, build_tokenizer
+from bench.embedded_model.folder import WIDTH, build_config, build_model, tokenizer_of
 from bench.embedded_model.language import answer_accuracy, answer_loss
 from bench.embedded_model.lessons import Lessons, Teacher
 from bench.embedded_model.optimizers import build_optimizers, set_rates
@@ -28,7 +28,7 @@ def main() -> None:
     options = _parse()
     options.folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
-    tokenizer = build_tokenizer()
+    tokenizer = tokenizer_of(options.folder)
     model = build_model(build_config(tokenizer), seed=options.seed)
     teacher, codes = Teacher(tokenizer), CellCodes(WIDTH)
     trained = torch.nn.ModuleDict({"text": model.model.text_model, "lm_head": model.lm_head})

@@ -89,10 +89,10 @@ def token_accuracy(tokens: torch.Tensor, facts: torch.Tensor, codes: CellCodes) 
     right = found == facts
     filled = facts[..., 0] > 1
     figures = {
-        name: right[..., column][filled].float().mean().item()
+        f"cell {name}": right[..., column][filled].float().mean().item()
         for column, name in enumerate(("kind", "colour", "size", "background"))
     }
-    figures["picture"] = right[..., :3].flatten(1).all(1).float().mean().item()
+    figures["all cells"] = right[..., :3].flatten(1).all(1).float().mean().item()
     return figures
 
 
