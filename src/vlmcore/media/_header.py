@@ -33,6 +33,6 @@ class Header:
     data: bytes = attrs.field(repr=False)
     orientation: int = 1
     frames: int = 1
-    levels: int = 0xFFFF
+    levels: int = 65535
     is_inverted: bool = False
     first_frame: int = 0

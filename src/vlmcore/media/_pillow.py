@@ -49,7 +49,7 @@ _DECODERS: dict[ImageFormat, type[ImageFile.ImageFile]] = {
     ImageFormat.TIFF: TiffImagePlugin.TiffImageFile,
     ImageFormat.PPM: PpmImagePlugin.PpmImageFile,
 }
-_LEVELS = 0xFFFF
+_LEVELS = 65535
 # What a decoder written in Python stumbles into where a file ends too early: no words for people.
 _SLIPS = (struct.error, IndexError, KeyError, TypeError, AttributeError, AssertionError)
 # Every orientation of EXIF is two mirrors and an exchange of the axes, in this order.
