@@ -126,7 +126,7 @@ def coverage(session: nox.Session) -> None:
 @nox.session(default=False, venv_backend="none")
 def docs(session: nox.Session) -> None:
     """Build the documentation, run its notebook, and fail on any warning."""
-    python = local(session, "docs")
+    python = local(session, "docs", extras="local,testing")
     shutil.rmtree("docs/_build", ignore_errors=True)
     session.run(python, "-m", "sphinx", "-n", "-W", "--keep-going", "docs", "docs/_build/html")
 

@@ -39,28 +39,27 @@ def pages() -> dict[str, str]:
 
 
 def errors_page() -> str:
-    """Write the tree of errors, and what each carries."""
-    outline = (errors.__doc__ or "").partition("::")[2].partition("Arguments are data")[0]
+    """Write what each error carries, and their tree as the code's docstring draws it."""
     lines = [
         NOTE,
         "",
         "# Errors",
         "",
-        "Every error that vlmcore raises on purpose stands in one tree. Anything else that comes",
-        "out of it is a bug of ours: please report it. Errors carry their data as attributes, to",
-        "be read without parsing text, and can be pickled.",
+        "Errors carry their data as attributes, to be read without parsing text, and can be",
+        "pickled. `except vlmcore.VlmcoreError` catches them all.",
         "",
-        "```text",
-        inspect.cleandoc(outline),
-        "```",
-        "",
-        "```{eval-rst}",
-        ".. automodule:: vlmcore.errors",
-        "   :members:",
-        "   :show-inheritance:",
-        "   :no-index-entry:",
-        "```",
+        "| error | also a | attributes |",
+        "| --- | --- | --- |",
     ]
+    for name in errors.__all__:
+        error = getattr(errors, name)
+        builtins = [base.__name__ for base in error.__mro__ if base.__module__ == "builtins"]
+        also = [base for base in builtins if base not in ("Exception", "BaseException", "object")]
+        fields = [field for base in error.__mro__ for field, _ in attribute_docs(base.__doc__ or "")]
+        cells = (name, ", ".join(also), ", ".join(f"`{field}`" for field in fields))
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "```{eval-rst}", ".. automodule:: vlmcore.errors", "   :members:"]
+    lines += ["   :show-inheritance:", "```"]
     return "\n".join(lines)
 
 
@@ -80,7 +79,7 @@ def limits_page() -> str:
             continue
         lines += ["", f"## {name}", "", first_sentence(group), "", "| limit | default | what |"]
         lines += ["| --- | --: | --- |"]
-        meanings = dict(attribute_docs(inspect.getdoc(group) or ""))
+        meanings = dict(attribute_docs(group.__doc__ or ""))
         for field in attrs.fields(group):
             lines.append(f"| `{field.name}` | {field.default:,} | {meanings[field.name]} |")
     lines += ["", "```{eval-rst}", ".. automodule:: vlmcore.limits", "   :members:", "```"]
@@ -139,7 +138,7 @@ def first_sentence(thing: object) -> str:
 
 def attribute_docs(docstring: str) -> Iterator[tuple[str, str]]:
     """Read the ``Attributes`` section of a docstring: names and their descriptions."""
-    section = docstring.partition("Attributes:\n")[2].partition("\n\n")[0]
+    section = inspect.cleandoc(docstring).partition("Attributes:\n")[2].partition("\n\n")[0]
     for entry in re.split(r"\n(?=    \w)", "\n" + section):
         name, _, meaning = entry.strip().partition(": ")
         if name:
