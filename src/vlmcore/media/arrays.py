@@ -23,6 +23,7 @@ from vlmcore.limits import ImageLimits
 __all__ = [
     "Background",
     "Layout",
+    "array_from_object",
     "array_from_tensor",
     "is_tensor",
     "require_background",
@@ -200,6 +201,20 @@ def array_from_tensor(
     return array
 
 
+def array_from_object(source: Any) -> npt.NDArray[Any]:
+    """
+    Take the array of an object that hands it out by ``__array__``; it may share memory.
+
+    Raises:
+        MediaError: If it does not.
+    """
+    try:
+        array: npt.NDArray[Any] = np.asarray(source)
+    except Exception as error:  # foreign code: whatever it raises, there are no pixels
+        raise MediaError(type(source).__name__, f"gives no array: {error}") from error
+    return array
+
+
 def require_background(background: object) -> None:
     """
     Require a colour, three whole numbers from 0 to 255.
@@ -208,7 +223,8 @@ def require_background(background: object) -> None:
         ContractError: If it is anything else.
     """
     parts = background if isinstance(background, (tuple, list)) else ()
-    if len(parts) != 3 or not all(type(part) is int and 0 <= part <= 255 for part in parts):
+    whole = all(isinstance(part, (int, np.integer)) and 0 <= part <= 255 for part in parts)
+    if len(parts) != 3 or not whole or bool in map(type, parts):
         raise ContractError(
             "background", f"got {background!r}, expected (red, green, blue), 0..255"
         )
@@ -221,5 +237,5 @@ def require_layout(layout: object) -> None:
     Raises:
         ContractError: If it is anything else.
     """
-    if layout not in (None, "HWC", "CHW"):
+    if layout is not None and (not isinstance(layout, str) or layout not in ("HWC", "CHW")):
         raise ContractError("layout", f"got {layout!r}, expected 'HWC', 'CHW' or None")

@@ -25,6 +25,7 @@ from vlmcore.limits import ImageLimits
 from vlmcore.media.arrays import (
     Background,
     Layout,
+    array_from_object,
     array_from_tensor,
     is_tensor,
     require_background,
@@ -97,7 +98,7 @@ def load_image(
         name, layout = encoded.name, "HWC"
         array = _decode(encoded, limits=limits)
     elif hasattr(source, "__array__"):
-        array, name = np.asarray(source), "array"
+        array, name = array_from_object(source), "array"
     else:
         raise ContractError(
             "source",

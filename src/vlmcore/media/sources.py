@@ -111,7 +111,7 @@ def _from_base64(name: str, text: str, limits: ImageLimits) -> bytes:
 
 def _from_path(source: str | os.PathLike[Any], limits: ImageLimits) -> Encoded:
     path = os.fsdecode(os.fspath(source))
-    name = path if len(path) <= _MOST_NAME_CHARACTERS else f"{path[:_MOST_NAME_CHARACTERS]}..."
+    name = _printable(path)
     if not path.strip():
         raise MediaError(repr(path), "is a blank path, expected the path of an image")
     if match := _URL.match(path):
@@ -131,7 +131,13 @@ def _from_path(source: str | os.PathLike[Any], limits: ImageLimits) -> Encoded:
     except ValueError as error:
         if isinstance(error, MediaError):
             raise
-        raise MediaError(repr(name), f"is not a path: {error}") from error
+        raise MediaError(name, f"is not a path: {error}") from error
+
+
+def _printable(path: str) -> str:
+    """Name a path so that it can be shown: short, on one line, and nothing but characters."""
+    shown = path if len(path) <= _MOST_NAME_CHARACTERS else f"{path[:_MOST_NAME_CHARACTERS]}..."
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -148,10 +154,10 @@ def _require_file(name: str, status: os.stat_result, limits: ImageLimits) -> Non
 
 def _from_file(file: Any, limits: ImageLimits) -> Encoded:
     label = getattr(file, "name", None)
-    name = label if isinstance(label, str) and label else "open file"
+    name = _printable(label) if isinstance(label, str) and label else "open file"
     try:
         data = _read_at_most(file, name, limits)
-        at_end = not data and file.tell() > 0
+        at_end = not data and hasattr(file, "tell") and file.tell() > 0
     except MediaError:
         raise
     except Exception as error:

@@ -504,6 +504,19 @@ def test_an_object_with_an_array_in_it_is_taken_as_that() -> None:
     assert np.array_equal(PIXELS, load_image(Holder()))
 
 
+def test_an_object_that_hands_out_no_array_is_our_error() -> None:
+    """
+    Its code is not ours: whatever it raises, there are no pixels.
+    """
+
+    class Broken:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            raise RuntimeError("on another device")
+
+    with pytest.raises(MediaError, match=r"^Broken: gives no array: on another device"):
+        load_image(Broken())
+
+
 def test_metadata_goes_no_further_than_the_door() -> None:
     """
     An array has no place for it, and what is encoded from an array has none.

@@ -146,7 +146,9 @@ def test_a_path_is_read_up_to_the_limit(tmp_path: Path) -> None:
         ("https://x.y/a.png", "https://x.y/a.png: is a https URL and is not fetched: download"),
         ("HTTP://x.y", "HTTP://x.y: is a HTTP URL and is not fetched: download it first"),
         ("s3://bucket/a", "s3://bucket/a: is a s3 URL and is not fetched: download it first"),
-        ("a\0b", "'a\\x00b': is not a path: "),
+        ("a\0b", "a\\x00b: is not a path: "),
+        ("\ud800", "\\ud800: is not a path: "),
+        ("no\n\x1b[31m.png", "no\\n\\x1b[31m.png: does not exist"),
         ("x" * 5000, "x" * 200 + "...: cannot be read: File name too long"),
     ],
 )
@@ -266,6 +268,14 @@ def test_an_open_file_without_end_is_cut_off() -> None:
             return bytes(10 * size)
 
     assert "max_encoded_bytes" in problem(Generous())
+
+
+def test_a_file_that_has_nothing_in_it_says_so() -> None:
+    """
+    Also one that cannot tell where it stands.
+    """
+    assert problem(Dripping(b"")) == "open file: is empty, expected an image"
+    assert problem(io.BytesIO()) == "open file: is empty, expected an image"
 
 
 def test_a_file_that_stands_at_its_end_says_what_to_do() -> None:
