@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import math
-from typing import Any, TypeAlias
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,16 +16,32 @@ import numpy.typing as npt
 from vlmcore.errors import ContractError
 
 __all__ = [
+    "BoolArray",
+    "Float64Array",
     "UInt8Array",
+    "immutable",
+    "plain_float",
+    "readonly_float64",
     "readonly_frames",
     "readonly_image",
     "require_count",
+    "require_finite",
     "require_finite_between",
+    "require_member",
+    "require_name",
+    "require_names",
     "require_positive",
     "require_text",
 ]
 
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Float64Array: TypeAlias = npt.NDArray[np.float64]
 UInt8Array: TypeAlias = npt.NDArray[np.uint8]
+
+_EXACT = 1 << 53  # float64 holds every whole number up to here
+_NOT_IN_NAMES = frozenset(("Cc", "Cs", "Zl", "Zp"))  # controls, surrogates, line separators
+_DIRECTIONS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 def readonly_image(value: Any, *, field: str) -> UInt8Array:
@@ -51,9 +72,106 @@ def _readonly_rgb(value: Any, *, field: str, axes: str, rank: int) -> UInt8Array
         raise ContractError(field, f"got {type(value).__name__}, {expected}")
     if value.dtype != np.uint8 or value.ndim != rank or value.shape[-1] != 3 or value.size == 0:
         raise ContractError(field, f"got {value.dtype} of shape {list(value.shape)}, {expected}")
-    view = value.view()
+    view: UInt8Array = value.view()
     view.flags.writeable = False
     return view
+
+
+def immutable(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """
+    Copy *array* into memory that nobody can write to.
+
+    A read-only flag on memory of its own can be lifted again by whoever holds the array; memory
+    that belongs to ``bytes`` cannot.
+    """
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
+def readonly_float64(value: Any, *, field: str, axes: str) -> Float64Array:
+    """
+    Copy numbers into a float64 array that cannot be written to.
+
+    Arrays of float16, float32, float64 and of whole numbers are taken, and lists or tuples of
+    numbers. NaN and infinity pass: whether they may be there is the caller's to say.
+
+    Args:
+        value: The numbers.
+        field: The name of the field, for the error.
+        axes: The axes that are expected, as ``"[T, D]"``.
+
+    Raises:
+        ContractError: If it is anything else: another number of axes, bool, text, complex, uint8
+            (which is what pixels are), objects, or whole numbers that float64 cannot hold.
+    """
+    array = value if isinstance(value, np.ndarray) else _array_of_lists(value, field, axes)
+    if isinstance(array, np.ma.MaskedArray):
+        raise ContractError(field, "got a masked array, expected a plain one: masks would be lost")
+    kind, width = array.dtype.kind, array.dtype.itemsize
+    if kind not in "fiu" or width > 8 or array.dtype == np.uint8:
+        raise ContractError(
+            field,
+            f"got {array.dtype}, expected float16, float32, float64 or whole numbers "
+            "other than uint8, which is what pixels are",
+        )
+    if array.ndim != axes.count(",") + 1:
+        raise ContractError(
+            field, f"got an array of shape {list(array.shape)}, expected one of axes {axes}"
+        )
+    if (
+        kind in "iu"
+        and array.size
+        and not -_EXACT <= int(array.min()) <= int(array.max()) <= _EXACT
+    ):
+        raise ContractError(field, "got whole numbers beyond 2**53, which float64 cannot hold")
+    with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+        return immutable(array.astype(np.float64, copy=False))
+
+
+def _array_of_lists(value: Any, field: str, axes: str) -> npt.NDArray[Any]:
+    """Read nested lists; NumPy by itself takes ``[True, "1.5"]`` for numbers."""
+    if not isinstance(value, (list, tuple)):
+        raise ContractError(
+            field, f"got {type(value).__name__}, expected an array or lists of numbers, axes {axes}"
+        )
+    inner = axes[1:-1].partition(", ")[2]
+    if not inner or not value:
+        _require_numbers(value, field)
+        return np.array(value, np.float64)
+    rows = [
+        readonly_float64(row, field=f"{field}[{i}]", axes=f"[{inner}]")
+        for i, row in enumerate(value)
+    ]
+    for i, row in enumerate(rows):
+        if row.shape != rows[0].shape:
+            raise ContractError(
+                f"{field}[{i}]",
+                f"got shape {list(row.shape)}, expected that of {field}[0], {list(rows[0].shape)}",
+            )
+    return np.stack(rows)
+
+
+def _require_numbers(values: Sequence[Any], field: str) -> None:
+    if set(map(type, values)) <= {float}:  # what nearly every list is
+        return
+    for i, value in enumerate(values):
+        if not isinstance(plain_float(value), float):
+            raise ContractError(f"{field}[{i}]", f"got {value!r}, expected a number")
+
+
+def plain_float(value: Any) -> Any:
+    """
+    Turn a number of Python or NumPy into a plain float, and leave everything else as it is.
+
+    Bool, text, complex and whole numbers that float64 cannot hold are left: a check that follows
+    refuses them.
+    """
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+        return value
+    if isinstance(value, (int, np.integer)):
+        return float(value) if -_EXACT <= int(value) <= _EXACT else value
+    if isinstance(value, (float, np.float16, np.float32)):
+        return float(value)
+    return value
 
 
 def require_text(**texts: str) -> None:
@@ -104,6 +222,89 @@ def require_finite_between(low: float, high: float, **numbers: float) -> None:
     for field, number in numbers.items():
         if not _is_finite_number(number) or not low <= number <= high:
             raise ContractError(field, f"got {number!r}, expected a number from {low} to {high}")
+
+
+def require_finite(**numbers: float) -> None:
+    """
+    Require finite numbers.
+
+    Raises:
+        ContractError: If a value is not a finite number.
+    """
+    for field, number in numbers.items():
+        if not _is_finite_number(number):
+            raise ContractError(field, f"got {number!r}, expected a finite number")
+
+
+def require_member(kind: type[enum.Enum], **values: object) -> None:
+    """
+    Require members of an enum; their text is not one of them.
+
+    Raises:
+        ContractError: If a value is not a member of *kind*.
+    """
+    for field, value in values.items():
+        if not isinstance(value, kind):
+            names = ", ".join(str(member) for member in kind)
+            raise ContractError(field, f"got {value!r:.80}, expected one of {names}")
+
+
+def require_name(field: str, name: Any, *, max_characters: int) -> None:
+    """
+    Require a name: text on one line that is not blank.
+
+    Raises:
+        ContractError: If it is not text, is blank, is too long, or has characters in it that
+            control a terminal or the order of writing, or that cannot be encoded.
+    """
+    require_text(**{field: name})
+    if len(name) > max_characters:
+        raise ContractError(field, f"got {len(name)} characters, expected at most {max_characters}")
+    if not name.isascii() or not name.isprintable():
+        for character in name:
+            if (
+                unicodedata.category(character) in _NOT_IN_NAMES
+                or unicodedata.bidirectional(character) in _DIRECTIONS
+            ):
+                raise ContractError(
+                    field, f"got {name[:80]!a}, expected no control characters ({character!a})"
+                )
+
+
+def require_names(field: str, names: Any, *, max_count: int, max_characters: int) -> None:
+    """
+    Require a tuple of 1 to *max_count* names, each there once.
+
+    Raises:
+        ContractError: If it is not one; the names that are there twice are listed.
+    """
+    if not isinstance(names, tuple):
+        raise ContractError(field, f"got {type(names).__name__}, expected a tuple of names")
+    if set(map(type, names)) == {str} and _are_names(names, max_count, max_characters):
+        return
+    _check_names(field, names, max_count=max_count, max_characters=max_characters)
+
+
+@lru_cache(maxsize=64)
+def _are_names(names: tuple[str, ...], max_count: int, max_characters: int) -> bool:
+    """Remember what was checked: every chunk of a run has the same names."""
+    try:
+        _check_names("names", names, max_count=max_count, max_characters=max_characters)
+    except ContractError:
+        return False
+    return True
+
+
+def _check_names(
+    field: str, names: tuple[Any, ...], *, max_count: int, max_characters: int
+) -> None:
+    if not 1 <= len(names) <= max_count:
+        raise ContractError(field, f"got {len(names)} names, expected 1 to {max_count}")
+    for i, name in enumerate(names):
+        require_name(f"{field}[{i}]", name, max_characters=max_characters)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ContractError(field, f"got {twice} more than once, expected each name once")
 
 
 def _is_finite_number(number: object) -> bool:

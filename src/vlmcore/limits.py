@@ -11,7 +11,14 @@ import attrs
 
 from vlmcore.errors import ContractError, LimitExceededError
 
-__all__ = ["ImageLimits", "ModelLimits", "PromptLimits", "require_at_most"]
+__all__ = [
+    "ContractLimits",
+    "DocumentLimits",
+    "ImageLimits",
+    "ModelLimits",
+    "PromptLimits",
+    "require_at_most",
+]
 
 _MIB = 1 << 20
 
@@ -31,6 +38,62 @@ def _require_positive_fields(group: attrs.AttrsInstance) -> None:
     for name, value in attrs.asdict(group).items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ContractError(name, f"got {value!r}, expected a whole number of at least 1")
+
+
+@attrs.frozen(kw_only=True)
+class ContractLimits:
+    """
+    How large the contracts of robots are, so that what reads them can count on it.
+
+    Attributes:
+        max_task_characters: Characters of the instruction of an observation.
+        max_notes_characters: Characters of the notes of an embodiment.
+        max_name_characters: Characters of a name: of a camera, a dimension, a robot, a policy.
+        max_state: Numbers in the state of an observation.
+        max_actions: Dimensions of an action.
+        max_levels: Positions of a dimension that knows only some, as a gripper.
+        max_horizon: Steps of an action chunk.
+        max_cameras: Cameras of an observation.
+        max_frames: Frames of history of a camera.
+        max_frame_pixels: Width times height of one frame.
+        max_rate_hz: Rate of control.
+    """
+
+    max_task_characters: int = 16_384
+    max_notes_characters: int = 16_384
+    max_name_characters: int = 256
+    max_state: int = 2048
+    max_actions: int = 2048
+    max_levels: int = 256
+    max_horizon: int = 4096
+    max_cameras: int = 16
+    max_frames: int = 256
+    max_frame_pixels: int = 16 * _MIB
+    max_rate_hz: int = 10_000
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class DocumentLimits:
+    """
+    What the door of JSON documents lets in.
+
+    Attributes:
+        max_document_bytes: Size of the text. A chunk of 4,096 steps of 64 dimensions fits.
+        max_depth: Objects and lists inside each other.
+        max_nodes: Values in the document, those in lists and objects counted.
+        max_faults: Faults that are listed; the rest is counted.
+    """
+
+    max_document_bytes: int = 32 * _MIB
+    max_depth: int = 32
+    max_nodes: int = 16 * _MIB
+    max_faults: int = 100
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
 
 
 @attrs.frozen(kw_only=True)

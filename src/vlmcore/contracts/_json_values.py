@@ -1,0 +1,82 @@
+"""JSON values that nobody can change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from vlmcore.errors import ContractError
+from vlmcore.limits import DocumentLimits, require_at_most
+
+__all__ = ["JSON_INTEGERS", "frozen_object"]
+
+_LIMITS = DocumentLimits()
+JSON_INTEGERS = range(-(1 << 63), 1 << 64)  # what 64 bits hold, signed or not
+
+
+def frozen_object(value: Any, *, field: str) -> Mapping[str, Any]:
+    """
+    Copy a JSON object so that it cannot be changed: mappings are read-only and lists are tuples.
+
+    Raises:
+        ContractError: If there is something in it that JSON does not know: NaN, infinity, keys
+            other than text, text that cannot be encoded, an array, any other object.
+        LimitExceededError: If it is deeper or larger than `vlmcore.limits.DocumentLimits` allows.
+    """
+    if not isinstance(value, Mapping):
+        raise ContractError(field, f"got {type(value).__name__}, expected an object")
+    frozen: Mapping[str, Any] = _Freezer().freeze(value, field, 0)
+    return frozen
+
+
+class _Freezer:
+    """Copies one object; what contains itself ends at the limit of depth or of size."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+
+    def freeze(self, value: Any, path: str, depth: int) -> Any:
+        require_at_most("max_depth", depth, _LIMITS.max_depth)
+        self.nodes += 1
+        require_at_most("max_nodes", self.nodes, _LIMITS.max_nodes)
+        if isinstance(value, Mapping):
+            return MappingProxyType(
+                {
+                    _text(key, path): self.freeze(each, f"{path}.{key}", depth + 1)
+                    for key, each in value.items()
+                }
+            )
+        if isinstance(value, (list, tuple)):
+            return tuple(
+                self.freeze(each, f"{path}[{i}]", depth + 1) for i, each in enumerate(value)
+            )
+        return _scalar(value, path)
+
+
+def _scalar(value: Any, path: str) -> Any:
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _text(value, path)
+        case int() if value in JSON_INTEGERS:
+            return int(value)
+        case float() if math.isfinite(value):
+            return float(value)
+        case _:
+            raise ContractError(
+                path, f"got {type(value).__name__} {value!r:.80}, expected a JSON value"
+            )
+
+
+def _text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise ContractError(path, f"got the key {value!r:.80}, expected text")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ContractError(path, "got a lone surrogate, expected characters") from None
+    return str(value)

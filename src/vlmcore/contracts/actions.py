@@ -1,0 +1,244 @@
+"""Action chunks: what a policy proposes, before anybody has looked whether it is safe."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import (
+    Float64Array,
+    plain_float,
+    readonly_float64,
+    require_finite,
+    require_name,
+    require_names,
+)
+from vlmcore.contracts._copying import through_constructor
+from vlmcore.contracts._json_values import frozen_object
+from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits
+
+__all__ = ["ActionChunk", "ActionStep", "Stream"]
+
+_LIMITS = ContractLimits()
+
+
+@attrs.frozen(kw_only=True)
+class Stream:
+    """
+    A part of an action that a policy sends under a name of its own, as an arm or a gripper.
+
+    Attributes:
+        name: As the policy calls it.
+        start: Its first dimension.
+        end: The dimension after its last, ``start < end``.
+
+    Raises:
+        ContractError: If a field is not as described.
+    """
+
+    name: str
+    start: int
+    end: int
+
+    def __attrs_post_init__(self) -> None:
+        require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
+        for field, value in (("start", self.start), ("end", self.end)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ContractError(field, f"got {value!r}, expected a whole number of at least 0")
+        if not self.start < self.end:
+            raise ContractError("end", f"got {self.end}, expected more than start, {self.start}")
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _values(value: Any) -> Float64Array:
+    return readonly_float64(value, field="values", axes="[T, D]")
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    return frozen_object(value, field="metadata")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ActionChunk:
+    """
+    The next actions, as a policy proposes them; nothing here says that they are safe.
+
+    The values are a copy in memory that nobody can write to. They may hold NaN and infinity: it is
+    the safety gate that finds them.
+
+    Attributes:
+        values: One action a row, shape ``[T, D]``, float64; 1 to 4,096 steps of 1 to 2,048
+            dimensions.
+        names: What each dimension is, ``D`` unique names.
+        source: Which policy proposes it.
+        observed_at_s: Reading of the caller's monotonic clock at the newest frame that the policy
+            was shown.
+        streams: The named parts, side by side from the first dimension to the last; empty if the
+            policy does not name any.
+        metadata: What the policy said beside it, as JSON values; read-only.
+
+    Raises:
+        ContractError: If a field is not as described.
+
+    Example:
+        >>> import numpy as np
+        >>> pixels_of_nobody = np.zeros((2, 1))
+        >>> chunk = ActionChunk(
+        ...     values=pixels_of_nobody, names=("x",), source="doc", observed_at_s=0
+        ... )
+        >>> chunk.values is pixels_of_nobody, chunk.horizon
+        (False, 2)
+    """
+
+    values: Float64Array = attrs.field(converter=_values)
+    names: tuple[str, ...] = attrs.field(converter=_tuple)
+    source: str
+    observed_at_s: float = attrs.field(converter=plain_float)
+    streams: tuple[Stream, ...] = attrs.field(default=(), converter=_tuple)
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata)
+
+    def __attrs_post_init__(self) -> None:
+        steps, width = self.values.shape
+        if not 1 <= steps <= _LIMITS.max_horizon:
+            raise ContractError(
+                "values", f"got {steps} steps, expected 1 to {_LIMITS.max_horizon:,}"
+            )
+        if not 1 <= width <= _LIMITS.max_actions:
+            raise ContractError(
+                "values", f"got {width} dimensions, expected 1 to {_LIMITS.max_actions:,}"
+            )
+        longest = _LIMITS.max_name_characters
+        require_names("names", self.names, max_count=_LIMITS.max_actions, max_characters=longest)
+        if len(self.names) != width:
+            raise ContractError(
+                "names", f"got {len(self.names)} names, expected one a dimension, {width}"
+            )
+        require_name("source", self.source, max_characters=longest)
+        require_finite(observed_at_s=self.observed_at_s)
+        if self.streams != ():
+            self._check_streams(width)
+
+    __reduce__ = through_constructor
+
+    @property
+    def horizon(self) -> int:
+        """How many steps it has."""
+        return int(self.values.shape[0])
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no value is NaN or infinite."""
+        return bool(np.isfinite(self.values).all())
+
+    def stream(self, name: str) -> Float64Array:
+        """
+        Take the part *name*, shape ``[T, end - start]``.
+
+        Raises:
+            ContractError: If there is no stream of this name.
+        """
+        for stream in self.streams:
+            if stream.name == name:
+                return self.values[:, stream.start : stream.end]
+        names = ", ".join(stream.name for stream in self.streams) or "none, there are no streams"
+        raise ContractError("name", f"got {name!r}, expected one of: {names}")
+
+    def step(self, index: int) -> ActionStep:
+        """
+        Take one step, ``0 <= index < T``.
+
+        Raises:
+            ContractError: If there is no such step, or if it is not finite.
+        """
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < self.horizon:
+            raise ContractError(
+                "index", f"got {index!r}, expected a step from 0 to {self.horizon - 1}"
+            )
+        action = dict(zip(self.names, self.values[index].tolist(), strict=True))
+        return ActionStep(source=self.source, step_index=index, action=action)
+
+    def equals(self, other: ActionChunk) -> bool:
+        """
+        Say whether *other* holds the same in every field; NaN is the same as NaN here.
+
+        ``==`` is not defined by value, since it would have to call NaN different from itself.
+        """
+        mine, theirs = attrs.asdict(self, recurse=False), attrs.asdict(other, recurse=False)
+        values = np.array_equal(mine.pop("values"), theirs.pop("values"), equal_nan=True)
+        return values and mine == theirs
+
+    def _check_streams(self, width: int) -> None:
+        streams = self.streams
+        if not isinstance(streams, tuple) or not all(isinstance(s, Stream) for s in streams):
+            raise ContractError("streams", f"got {streams!r:.80}, expected a tuple of Stream")
+        require_names(
+            "streams",
+            tuple(stream.name for stream in streams),
+            max_count=_LIMITS.max_actions,
+            max_characters=_LIMITS.max_name_characters,
+        )
+        end = 0
+        for i, stream in enumerate(streams):
+            if stream.start != end:
+                raise ContractError(
+                    f"streams[{i}]", f"got a start at {stream.start}, expected {end}: side by side"
+                )
+            end = stream.end
+        if end != width:
+            raise ContractError("streams", f"got an end at {end}, expected all dimensions, {width}")
+
+
+def _action(value: Any) -> Mapping[str, float]:
+    if not isinstance(value, Mapping):
+        raise ContractError("action", f"got {type(value).__name__}, expected names and numbers")
+    return frozen_object({name: plain_float(each) for name, each in value.items()}, field="action")
+
+
+@attrs.frozen(kw_only=True)
+class ActionStep:
+    """
+    One step of a chunk, its values under their names.
+
+    Attributes:
+        source: Which policy proposed it.
+        step_index: Which step of its chunk it is, from 0.
+        action: Finite numbers by the names of their dimensions, read-only, in the order of the
+            chunk.
+
+    Raises:
+        ContractError: If a field is not as described.
+    """
+
+    source: str
+    step_index: int
+    action: Mapping[str, float] = attrs.field(converter=_action, hash=False)
+
+    def __attrs_post_init__(self) -> None:
+        longest = _LIMITS.max_name_characters
+        require_name("source", self.source, max_characters=longest)
+        index = self.step_index
+        if (
+            isinstance(index, bool)
+            or not isinstance(index, int)
+            or not 0 <= index < _LIMITS.max_horizon
+        ):
+            raise ContractError(
+                "step_index", f"got {index!r}, expected 0 to {_LIMITS.max_horizon - 1}"
+            )
+        names = tuple(self.action)
+        require_names("action", names, max_count=_LIMITS.max_actions, max_characters=longest)
+        for name, value in self.action.items():
+            if not isinstance(value, float) or not math.isfinite(value):
+                raise ContractError(
+                    f"action[{name!r}]", f"got {value!r:.80}, expected a finite number"
+                )
+
+    __reduce__ = through_constructor

@@ -1,0 +1,165 @@
+"""One dimension of an action: what its numbers mean, and what bounds them."""
+
+from __future__ import annotations
+
+import enum
+import math
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import (
+    plain_float,
+    require_finite,
+    require_member,
+    require_name,
+    require_positive,
+)
+from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits
+
+__all__ = ["ActionDim", "Reference"]
+
+_LIMITS = ContractLimits()
+
+
+class Reference(enum.Enum):
+    """What a number in an action refers to."""
+
+    ABSOLUTE = "absolute"  # a target, in the unit of the dimension
+    DELTA = "delta"  # a change, made once at each control step
+    VELOCITY = "velocity"  # a rate, in units a second
+
+    @property
+    def is_change(self) -> bool:
+        """Whether zero means standing still: a change or a rate, not a target."""
+        return self is not Reference.ABSOLUTE
+
+
+def _plain_floats(value: Any) -> Any:
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return tuple(plain_float(each) for each in value)
+    return value
+
+
+@attrs.frozen(kw_only=True)
+class ActionDim:
+    """
+    One dimension of an action: what its numbers mean, and what bounds them.
+
+    ``low < high``, both finite. Exactly one of *max_step* and *max_rate* is given; only a dimension
+    with *levels* may do without. The range of a change holds 0, since standing still must be
+    possible, and so do its levels. A joint with end stops is not periodic, however far it turns:
+    *period* is for a target that comes round again, and ``high - low`` is one turn.
+
+    Attributes:
+        name: Unique in its space.
+        unit: As ``"rad"`` or ``"m"``; empty where there is none.
+        reference: A target, a change for each step, or a rate.
+        low: The smallest value that may be commanded.
+        high: The largest.
+        max_step: The most that the command may change from one control step to the next.
+        max_rate: The same for each second; `ActionSpace` turns it into a step by its rate.
+        period: One full turn, for a rotation without end stops; ``None`` for everything else.
+        levels: The only values there are, ascending, as ``(0.0, 1.0)`` for a gripper that is open
+            or closed; ``None`` if every value in the range is one.
+
+    Raises:
+        ContractError: If a field is not as described.
+
+    Example:
+        >>> ActionDim(name="wrist", unit="rad", low=-2.0, high=2.0, max_rate=1.5).is_discrete
+        False
+    """
+
+    name: str
+    unit: str = ""
+    reference: Reference = Reference.ABSOLUTE
+    low: float = attrs.field(converter=plain_float)
+    high: float = attrs.field(converter=plain_float)
+    max_step: float | None = attrs.field(default=None, converter=plain_float)
+    max_rate: float | None = attrs.field(default=None, converter=plain_float)
+    period: float | None = attrs.field(default=None, converter=plain_float)
+    levels: tuple[float, ...] | None = attrs.field(default=None, converter=_plain_floats)
+
+    def __attrs_post_init__(self) -> None:
+        require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
+        if self.unit != "":
+            require_name("unit", self.unit, max_characters=_LIMITS.max_name_characters)
+        require_member(Reference, reference=self.reference)
+        self._check_range()
+        self._check_steps()
+        if self.levels is not None:
+            self._check_levels(self.levels)
+        if self.period is not None:
+            self._check_period(self.period)
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether there are only some values, with nothing between them."""
+        return self.levels is not None
+
+    def _range(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"[{self.low:g}, {self.high:g}]{unit} for {self.name!r}"
+
+    def _check_range(self) -> None:
+        require_finite(low=self.low, high=self.high)
+        if not self.low < self.high:
+            raise ContractError("low", f"got {self._range()}, expected low below high")
+        if self.reference.is_change and not self.low <= 0 <= self.high:
+            raise ContractError(
+                "low",
+                f"got {self._range()}, expected a range with 0 in it: "
+                "standing still must be possible",
+            )
+
+    def _check_steps(self) -> None:
+        for field, value in (("max_step", self.max_step), ("max_rate", self.max_rate)):
+            if value is not None:
+                require_positive(**{field: value})
+        if self.max_step is not None and self.max_rate is not None:
+            raise ContractError(
+                "max_rate", f"got both max_step and max_rate for {self.name!r}, expected one"
+            )
+        if self.max_step is None and self.max_rate is None and self.levels is None:
+            raise ContractError(
+                "max_step",
+                f"got neither max_step nor max_rate for {self.name!r}, expected one of them: "
+                "only a dimension with levels may do without",
+            )
+
+    def _check_levels(self, levels: Any) -> None:
+        if not isinstance(levels, tuple) or not 2 <= len(levels) <= _LIMITS.max_levels:
+            raise ContractError(
+                "levels", f"got {levels!r:.80}, expected 2 to {_LIMITS.max_levels} numbers"
+            )
+        for i, level in enumerate(levels):
+            require_finite(**{f"levels[{i}]": level})
+        if any(later <= earlier for earlier, later in pairwise(levels)):
+            raise ContractError("levels", f"got {levels}, expected each above the one before")
+        if levels[0] < self.low or levels[-1] > self.high:
+            raise ContractError("levels", f"got {levels}, expected them in {self._range()}")
+        if self.reference.is_change and 0 not in levels:
+            raise ContractError(
+                "levels", f"got {levels}, expected 0 among them: standing still must be possible"
+            )
+
+    def _check_period(self, period: float) -> None:
+        require_positive(period=period)
+        if self.reference.is_change or self.levels is not None:
+            what = "levels" if self.levels is not None else str(self.reference)
+            raise ContractError(
+                "period",
+                f"got {period:g} with {what} for {self.name!r}, expected none: "
+                "only a target that can take every angle comes round again",
+            )
+        width = self.high - self.low
+        if not abs(width - period) <= 4 * math.ulp(max(abs(self.low), abs(self.high), period)):
+            raise ContractError(
+                "period",
+                f"got {period!r} and the range {self._range()}, expected high - low to be one "
+                "period: a joint with end stops is not periodic",
+            )

@@ -1,0 +1,231 @@
+"""What one robot reports and accepts: the dimensions of its actions, their bounds, its cameras."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import (
+    BoolArray,
+    Float64Array,
+    immutable,
+    plain_float,
+    require_count,
+    require_member,
+    require_name,
+    require_names,
+    require_positive,
+)
+from vlmcore.contracts._copying import through_constructor
+from vlmcore.contracts.dimensions import ActionDim, Reference
+from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits, require_at_most
+
+__all__ = ["ActionDim", "ActionSpace", "CameraSpec", "Embodiment", "LimitsSource", "Reference"]
+
+_LIMITS = ContractLimits()
+
+
+class LimitsSource(enum.Enum):
+    """Where the bounds of an embodiment come from."""
+
+    TEMPLATE = "template"  # a starting point for workflows, certified by nobody
+    DATASET = "dataset"  # the statistics of what a checkpoint was trained on
+    MANUFACTURER = "manufacturer"  # the data sheet of the robot or its controller
+
+
+def _tuple(value: Any) -> Any:
+    """Make a tuple of what is a sequence; text is not a sequence of names."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+@attrs.frozen(kw_only=True)
+class ActionSpace:
+    """
+    The dimensions of an action in their order, and how often one is sent.
+
+    1 to 2,048 dimensions with unique names, at a rate above 0 and up to 10,000 Hz. What the
+    dimensions say is also there as arrays of shape ``[D]``, which cannot be written to.
+
+    Attributes:
+        dims: The dimensions.
+        rate_hz: Control steps a second.
+        names: Their names.
+        low: The smallest value of each, float64.
+        high: The largest value of each, float64.
+        max_step: The largest change from one step to the next, float64; infinite for a dimension
+            with levels that has no bound of its own.
+        period: One turn of each rotation without end stops, float64; NaN for all others.
+        is_change: Which are changes or rates, so that zero is standing still.
+        is_discrete: Which know only some levels.
+
+    Raises:
+        ContractError: If a field is not as described.
+
+    Example:
+        >>> wrist = ActionDim(name="wrist", unit="rad", low=-2.0, high=2.0, max_rate=1.5)
+        >>> ActionSpace(dims=(wrist,), rate_hz=30).max_step
+        array([0.05])
+    """
+
+    dims: tuple[ActionDim, ...] = attrs.field(converter=_tuple)
+    rate_hz: float = attrs.field(converter=plain_float)
+    names: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
+    low: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    high: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    max_step: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    period: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    is_change: BoolArray = attrs.field(init=False, eq=False, repr=False)
+    is_discrete: BoolArray = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        dims = self.dims
+        if not isinstance(dims, tuple) or not all(isinstance(dim, ActionDim) for dim in dims):
+            raise ContractError("dims", f"got {dims!r:.80}, expected a tuple of ActionDim")
+        names = tuple(dim.name for dim in dims)
+        require_names(
+            "dims",
+            names,
+            max_count=_LIMITS.max_actions,
+            max_characters=_LIMITS.max_name_characters,
+        )
+        require_positive(rate_hz=self.rate_hz)
+        if self.rate_hz > _LIMITS.max_rate_hz:
+            raise ContractError(
+                "rate_hz", f"got {self.rate_hz:g}, expected at most {_LIMITS.max_rate_hz}"
+            )
+        nan = math.nan
+        numbers = {
+            "low": [dim.low for dim in dims],
+            "high": [dim.high for dim in dims],
+            "max_step": [self._step(dim) for dim in dims],
+            "period": [nan if dim.period is None else dim.period for dim in dims],
+        }
+        truths = {
+            "is_change": [dim.reference.is_change for dim in dims],
+            "is_discrete": [dim.is_discrete for dim in dims],
+        }
+        keep = object.__setattr__  # the class is frozen, and these are made once
+        keep(self, "names", names)
+        for field, values in numbers.items():
+            keep(self, field, immutable(np.array(values, np.float64)))
+        for field, flags in truths.items():
+            keep(self, field, immutable(np.array(flags, np.bool_)))
+
+    __reduce__ = through_constructor
+
+    def index(self, name: str) -> int:
+        """
+        Find the position of the dimension *name*.
+
+        Raises:
+            ContractError: If there is none of this name.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise ContractError(
+                "name", f"got {name!r}, expected one of {', '.join(self.names)}"
+            ) from None
+
+    def _step(self, dim: ActionDim) -> float:
+        if dim.max_rate is None:
+            return math.inf if dim.max_step is None else dim.max_step
+        step = dim.max_rate / self.rate_hz
+        if not 0 < step < math.inf:
+            raise ContractError(
+                "max_rate",
+                f"got {dim.max_rate:g} for {dim.name!r} at {self.rate_hz:g} Hz, "
+                "expected a step that float64 can hold",
+            )
+        return step
+
+
+@attrs.frozen(kw_only=True)
+class CameraSpec:
+    """
+    A camera of a robot.
+
+    Attributes:
+        name: As in the observations that a policy is shown.
+        height_px: Height of its frames; ``None`` if any will do. Given together with *width_px*.
+        width_px: Width of its frames.
+    """
+
+    name: str
+    height_px: int | None = None
+    width_px: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
+        if self.height_px is None and self.width_px is None:
+            return
+        if self.height_px is None or self.width_px is None:
+            missing = "height_px" if self.height_px is None else "width_px"
+            raise ContractError(missing, "got None, expected both sides or neither")
+        require_count(height_px=self.height_px, width_px=self.width_px)
+        pixels = self.height_px * self.width_px
+        require_at_most("max_frame_pixels", pixels, _LIMITS.max_frame_pixels)
+
+
+@attrs.frozen(kw_only=True)
+class Embodiment:
+    """
+    What one robot reports and accepts.
+
+    Names are unique among the states and among the cameras; there is at least one of each.
+
+    Attributes:
+        name: Of the robot, or of the template.
+        state_names: What the numbers of a state are, in their order.
+        actions: What may be commanded.
+        cameras: What a policy sees through.
+        limits_source: Where the bounds come from. A template's are nobody's promise.
+        action_mode: What the documents call the way of control. It is kept and never read: what
+            the numbers mean is said by `ActionDim.reference`.
+        notes: For people.
+
+    Raises:
+        ContractError: If a field is not as described.
+    """
+
+    name: str
+    state_names: tuple[str, ...] = attrs.field(converter=_tuple)
+    actions: ActionSpace
+    cameras: tuple[CameraSpec, ...] = attrs.field(converter=_tuple)
+    limits_source: LimitsSource
+    action_mode: str = ""
+    notes: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        longest = _LIMITS.max_name_characters
+        require_name("name", self.name, max_characters=longest)
+        require_names(
+            "state_names", self.state_names, max_count=_LIMITS.max_state, max_characters=longest
+        )
+        if not isinstance(self.actions, ActionSpace):
+            raise ContractError(
+                "actions", f"got {type(self.actions).__name__}, expected an ActionSpace"
+            )
+        cameras = self.cameras
+        if not isinstance(cameras, tuple) or not all(isinstance(c, CameraSpec) for c in cameras):
+            raise ContractError("cameras", f"got {cameras!r:.80}, expected a tuple of CameraSpec")
+        require_names(
+            "cameras", self.camera_names, max_count=_LIMITS.max_cameras, max_characters=longest
+        )
+        require_member(LimitsSource, limits_source=self.limits_source)
+        if self.action_mode != "":
+            require_name("action_mode", self.action_mode, max_characters=longest)
+        if not isinstance(self.notes, str):
+            raise ContractError("notes", f"got {type(self.notes).__name__}, expected text")
+        require_at_most("max_notes_characters", len(self.notes), _LIMITS.max_notes_characters)
+
+    @property
+    def camera_names(self) -> tuple[str, ...]:
+        """The names of the cameras."""
+        return tuple(camera.name for camera in self.cameras)
