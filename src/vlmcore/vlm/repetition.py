@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 __all__ = ["LoopDetector", "is_one_loop"]
 
 _LONGEST_PERIOD = 128  # tokens: about a paragraph
 _LOOP_TOKENS = 64  # one token must fill this many places before it counts: rulers and tables do not
 _LOOP_ROUNDS = 4  # longer phrases: this many rounds; lists of similar lines differ within that
 _WHOLE_ANSWER_ROUNDS = 8
+_NO_TOKEN = -1
+
+_PERIODS = np.arange(1, _LONGEST_PERIOD + 1)
+_AGREEING_IN_A_LOOP = np.maximum(_LOOP_TOKENS, _LOOP_ROUNDS * _PERIODS) - _PERIODS
 
 
 class LoopDetector:
@@ -31,24 +37,21 @@ class LoopDetector:
     """
 
     def __init__(self) -> None:
-        self._recent: list[int] = []
-        self._agreeing = [0] * (_LONGEST_PERIOD + 1)  # by period: run of tokens equal to p before
+        self._history = np.full(2 * _LONGEST_PERIOD, _NO_TOKEN, np.int64)
+        self._end = _LONGEST_PERIOD  # where the next token goes; the 128 before it are compared
+        self._agreeing = np.zeros(_LONGEST_PERIOD, np.int64)  # by period: run of equal tokens
 
     def add(self, token: int) -> bool:
         """Take the next token, and return whether the text has become a loop."""
-        found = False
-        agreeing = self._agreeing
-        for period, earlier in enumerate(reversed(self._recent), start=1):
-            if earlier != token:
-                agreeing[period] = 0
-                continue
-            agreeing[period] += 1
-            filled = agreeing[period] + period
-            found = found or filled >= max(_LOOP_TOKENS, _LOOP_ROUNDS * period)
-        self._recent.append(token)
-        if len(self._recent) > _LONGEST_PERIOD:
-            del self._recent[0]
-        return found
+        end = self._end
+        before = self._history[end - _LONGEST_PERIOD : end][::-1]  # at p - 1 what was p tokens ago
+        self._agreeing = (self._agreeing + 1) * (before == token)
+        if end == len(self._history):
+            self._history[:_LONGEST_PERIOD] = self._history[-_LONGEST_PERIOD:]
+            end = _LONGEST_PERIOD
+        self._history[end] = token
+        self._end = end + 1
+        return bool((self._agreeing >= _AGREEING_IN_A_LOOP).any())
 
 
 def is_one_loop(tokens: Sequence[int]) -> bool:
