@@ -43,6 +43,11 @@ class ModelSpec:
     recommended: bool = False
     thinking: bool = False
 
+    @property
+    def bf16_bytes(self) -> int:
+        """`bf16_gib` in bytes."""
+        return int(self.bf16_gib * (1 << 30))
+
 
 MODELS: tuple[ModelSpec, ...] = (
     ModelSpec(

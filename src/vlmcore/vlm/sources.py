@@ -14,6 +14,7 @@ from pathlib import Path
 import attrs
 
 from vlmcore._arrays import require_text
+from vlmcore.embedded import model_directory
 from vlmcore.errors import ContractError, ModelAccessError, UnsupportedModelError
 from vlmcore.vlm.catalog import ModelSpec, hint_for, match_model
 from vlmcore.vlm.checkpoint import check_config, check_file_names, read_config
@@ -23,7 +24,6 @@ __all__ = ["EMBEDDED", "ModelSource", "resolve_model"]
 EMBEDDED = "embedded"
 """The name of the small model that is part of the package."""
 
-_EMBEDDED_FOLDER = Path(__file__).parents[1] / "embedded" / "model"
 _HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -94,7 +94,7 @@ def _folder_of(model: object, name: str) -> Path | None:
     """Give the folder that is meant; ``None`` if a model of the hub is."""
     if not isinstance(model, os.PathLike):
         if name == EMBEDDED:
-            return _EMBEDDED_FOLDER
+            return model_directory()
         if match_model(name) is not None:
             return None
     try:

@@ -101,7 +101,7 @@ def estimate_bytes(source: ModelSource, placement: Placement) -> int:
             return needed_bytes(checkpoint, dtype, placement.memory)
     if source.spec is None:
         return 0
-    assumed = Checkpoint(files=(), elements={"BF16": int(source.spec.bf16_gib * 1024**3 / 2)})
+    assumed = Checkpoint(files=(), elements={"BF16": source.spec.bf16_bytes // 2})
     dtype, _ = _dtype(device, placement, assumed)
     return needed_bytes(assumed, dtype, placement.memory)
 
