@@ -82,8 +82,13 @@ def immutable(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     Copy *array* into memory that nobody can write to.
 
     A read-only flag on memory of its own can be lifted again by whoever holds the array; memory
-    that belongs to ``bytes`` cannot.
+    that belongs to ``bytes`` cannot be written to. What is there already is not copied again.
     """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if type(owner) is bytes and array.flags.c_contiguous:
+        return array.view(np.ndarray)
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 

@@ -5,15 +5,19 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
 
     VlmcoreError
     ├─ ContractError (ValueError)             a value breaks the contract of its field
+    │  ├─ AmbiguousResponseError              an answer of a policy has more than one reading
+    │  ├─ DocumentError                       a document has faults, each with its place
     │  └─ LimitExceededError                  a size is over a declared limit
     ├─ MediaError (ValueError)                an image or video cannot be read
     │  └─ MediaLimitError                     it is larger than the limits allow
     ├─ MissingDependencyError (ImportError)   an optional package is not installed
-    └─ ModelError                             a model cannot be used
-       ├─ ModelAccessError                    not found, gated, or the hub is out of reach
-       ├─ UnsupportedModelError               found, but not of a kind that we can run
-       ├─ ModelMemoryError (MemoryError)      it does not fit into memory
-       └─ GenerationError                     it failed while generating
+    ├─ ModelError                             a model cannot be used
+    │  ├─ ModelAccessError                    not found, gated, or the hub is out of reach
+    │  ├─ UnsupportedModelError               found, but not of a kind that we can run
+    │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
+    │  └─ GenerationError                     it failed while generating
+    └─ PolicyError                            a policy cannot be used
+       └─ PolicyRefusedError                  it answered with an error of its own
 
 Arguments are data: each error keeps them as attributes and in ``args``, so errors can be pickled
 (they cross process boundaries in data loaders and job engines) and read without parsing text.
@@ -22,7 +26,9 @@ Arguments are data: each error keeps them as attributes and in ``args``, so erro
 from __future__ import annotations
 
 __all__ = [
+    "AmbiguousResponseError",
     "ContractError",
+    "DocumentError",
     "GenerationError",
     "LimitExceededError",
     "MediaError",
@@ -31,6 +37,8 @@ __all__ = [
     "ModelAccessError",
     "ModelError",
     "ModelMemoryError",
+    "PolicyError",
+    "PolicyRefusedError",
     "UnsupportedModelError",
     "VlmcoreError",
 ]
@@ -74,6 +82,38 @@ class LimitExceededError(ContractError):
         self.limit = limit
         self.actual = actual
         self.allowed = allowed
+
+
+class AmbiguousResponseError(ContractError):
+    """
+    What a policy answered can be read in more than one way; none was chosen.
+
+    Attributes:
+        readings: The ways in which it can be read.
+    """
+
+    def __init__(self, field: str, readings: tuple[str, ...], remedy: str) -> None:
+        super().__init__(field, f"got what may be {' or '.join(readings)}, expected one: {remedy}")
+        self.args = (field, readings, remedy)
+        self.readings = readings
+
+
+class DocumentError(ContractError):
+    """
+    A document has faults; all of them are listed.
+
+    Attributes:
+        document: What was read, as ``"robot-embodiment"``.
+        faults: The path of each fault, as ``"$.action_min[3]"``, and what is wrong there.
+    """
+
+    def __init__(self, document: str, faults: tuple[tuple[str, str], ...]) -> None:
+        listed = [f"{path}: {problem}" for path, problem in faults]
+        lines = listed if len(listed) == 1 else [f"{len(listed)} faults", *listed]
+        super().__init__(document, "\n  ".join(lines))
+        self.args = (document, faults)
+        self.document = document
+        self.faults = faults
 
 
 class MediaError(VlmcoreError, ValueError):
@@ -184,3 +224,25 @@ class ModelMemoryError(ModelError, MemoryError):
 
 class GenerationError(ModelError):
     """A model failed while it was generating."""
+
+
+class PolicyError(VlmcoreError):
+    """
+    A policy cannot be used.
+
+    Attributes:
+        policy: The policy as the caller named it.
+        problem: What is wrong and what to do.
+    """
+
+    def __init__(self, policy: str, problem: str) -> None:
+        super().__init__(policy, problem)
+        self.policy = policy
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.policy}: {self.problem}"
+
+
+class PolicyRefusedError(PolicyError):
+    """A policy answered with an error of its own; the problem is its words, cut."""

@@ -84,13 +84,15 @@ class DocumentLimits:
         max_document_bytes: Size of the text. A chunk of 4,096 steps of 64 dimensions fits.
         max_depth: Objects and lists inside each other.
         max_nodes: Values in the document, those in lists and objects counted.
-        max_faults: Faults that are listed; the rest is counted.
+        max_faults: Faults that are listed.
+        max_error_characters: Characters of a text of somebody else's that an error shows.
     """
 
     max_document_bytes: int = 32 * _MIB
     max_depth: int = 32
-    max_nodes: int = 16 * _MIB
+    max_nodes: int = 2 * _MIB
     max_faults: int = 100
+    max_error_characters: int = 1000
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

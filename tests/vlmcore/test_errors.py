@@ -11,7 +11,9 @@ import pytest
 
 from vlmcore import errors
 from vlmcore.errors import (
+    AmbiguousResponseError,
     ContractError,
+    DocumentError,
     GenerationError,
     LimitExceededError,
     MediaError,
@@ -20,6 +22,8 @@ from vlmcore.errors import (
     ModelAccessError,
     ModelError,
     ModelMemoryError,
+    PolicyError,
+    PolicyRefusedError,
     UnsupportedModelError,
     VlmcoreError,
 )
@@ -28,6 +32,15 @@ from vlmcore.errors import (
 EXAMPLES = [
     (VlmcoreError("anything"), "anything"),
     (ContractError("rate_hz", "got 0, expected more"), "rate_hz: got 0, expected more"),
+    (
+        AmbiguousResponseError("response", ("'actions'", "'action'"), "send one"),
+        "response: got what may be 'actions' or 'action', expected one: send one",
+    ),
+    (DocumentError("robot", (("$.x", "got 0"),)), "robot: $.x: got 0"),
+    (
+        DocumentError("robot", (("$.x", "got 0"), ("$.y[3]", "got 1"))),
+        "robot: 2 faults\n  $.x: got 0\n  $.y[3]: got 1",
+    ),
     (LimitExceededError("max_bytes", 12, 10), "max_bytes: got 12, limit is 10"),
     (MediaError("a.png", "not an image"), "a.png: not an image"),
     (
@@ -44,6 +57,8 @@ EXAMPLES = [
     (ModelMemoryError("m", "too large", 12, 10), "m: too large"),
     (ModelMemoryError("m", "too large"), "m: too large"),
     (GenerationError("m", "failed"), "m: failed"),
+    (PolicyError("p", "is away"), "p: is away"),
+    (PolicyRefusedError("p", "no camera 'side'"), "p: no camera 'side'"),
 ]
 ALL_ERRORS = [getattr(errors, name) for name in errors.__all__]
 
