@@ -16,8 +16,9 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ UnsupportedModelError               found, but not of a kind that we can run
     │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
     │  └─ GenerationError                     it failed while generating
-    └─ PolicyError                            a policy cannot be used
-       └─ PolicyRefusedError                  it answered with an error of its own
+    ├─ PolicyError                            a policy cannot be used
+    │  └─ PolicyRefusedError                  it answered with an error of its own
+    └─ UnsafeActionError                      actions are not safe to execute
 
 Arguments are data: each error keeps them as attributes and in ``args``, so errors can be pickled
 (they cross process boundaries in data loaders and job engines) and read without parsing text.
@@ -39,6 +40,7 @@ __all__ = [
     "ModelMemoryError",
     "PolicyError",
     "PolicyRefusedError",
+    "UnsafeActionError",
     "UnsupportedModelError",
     "VlmcoreError",
 ]
@@ -246,3 +248,21 @@ class PolicyError(VlmcoreError):
 
 class PolicyRefusedError(PolicyError):
     """A policy answered with an error of its own; the problem is its words, cut."""
+
+
+class UnsafeActionError(VlmcoreError):
+    """
+    Actions are not safe to execute, and nothing that was allowed makes them so.
+
+    Attributes:
+        report: What was found, a `vlmcore.safety.SafetyReport`.
+        reason: Why nothing passed, a value of `vlmcore.safety.RefusalReason`.
+    """
+
+    def __init__(self, report: object, reason: str) -> None:
+        super().__init__(report, reason)
+        self.report = report
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.report}"

@@ -24,6 +24,7 @@ from vlmcore.errors import (
     ModelMemoryError,
     PolicyError,
     PolicyRefusedError,
+    UnsafeActionError,
     UnsupportedModelError,
     VlmcoreError,
 )
@@ -59,6 +60,7 @@ EXAMPLES = [
     (GenerationError("m", "failed"), "m: failed"),
     (PolicyError("p", "is away"), "p: is away"),
     (PolicyRefusedError("p", "no camera 'side'"), "p: no camera 'side'"),
+    (UnsafeActionError("2 out of bounds", "violations"), "violations: 2 out of bounds"),
 ]
 ALL_ERRORS = [getattr(errors, name) for name in errors.__all__]
 
