@@ -168,8 +168,8 @@ def regen(session: nox.Session) -> None:
 @nox.session(default=False)
 def changelog(session: nox.Session) -> None:
     """Show what the next release's notes say so far."""
-    install(session, "changelog")
-    session.run("towncrier", "build", "--draft", *session.posargs)
+    install(session, "changelog", extras=None)
+    session.run("towncrier", "build", "--draft", "--version", "Unreleased", *session.posargs)
 
 
 @nox.session(default=False)

@@ -53,10 +53,12 @@ def errors_page() -> str:
     ]
     for name in errors.__all__:
         error = getattr(errors, name)
-        builtins = [base.__name__ for base in error.__mro__ if base.__module__ == "builtins"]
+        lineage = error.__mro__
+        builtins = [base.__name__ for base in lineage if base.__module__ == "builtins"]
         also = [base for base in builtins if base not in ("Exception", "BaseException", "object")]
-        fields = [field for base in error.__mro__ for field, _ in attribute_docs(base.__doc__ or "")]
-        cells = (name, ", ".join(also), ", ".join(f"`{field}`" for field in fields))
+        documented = [attribute_docs(base.__doc__ or "") for base in lineage]
+        fields = [f"`{field}`" for pairs in documented for field, _ in pairs]
+        cells = (name, ", ".join(also), ", ".join(fields))
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "```{eval-rst}", ".. automodule:: vlmcore.errors", "   :members:"]
     lines += ["   :show-inheritance:", "```"]
