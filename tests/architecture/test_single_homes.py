@@ -20,7 +20,6 @@ FACTS = {
     ("vlmcore.media.arrays", 1 << 18): "values converted at a time",
     ("vlmcore.media.sources", 1 << 20): "bytes read at a time",
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
-    ("vlmcore.vlm.backends._opening", 1 << 30): "bytes of a GiB, in a message",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
 }
 BOUNDS = "vlmcore.limits"

@@ -52,7 +52,8 @@ def fetch_description(source: ModelSource) -> Path:
         info = huggingface_hub.HfApi().model_info(
             source.location, revision=source.revision, timeout=_TIMEOUT_S
         )
-        names = [sibling.rfilename for sibling in info.siblings or ()]
+        paths = [sibling.rfilename for sibling in info.siblings or ()]
+        names = [path for path in paths if "/" not in path]
     except Exception as error:  # noqa: BLE001  # of many packages; explained, or raised again
         folder = cached_folder(source) if _is_out_of_reach(error) else None
         if folder is not None:
@@ -60,7 +61,7 @@ def fetch_description(source: ModelSource) -> Path:
         failure = _explain(source, error)
     else:
         check_file_names(source.name, names)
-        return _fetch(source, [n for n in names if "/" not in n and n.endswith(_DESCRIPTION)])
+        return _fetch(source, [name for name in names if name.endswith(_DESCRIPTION)])
     raise failure  # outside of the handler: what the hub's error holds has the token in it
 
 
@@ -119,7 +120,8 @@ def _explain(source: ModelSource, error: Exception) -> ModelError:
             refused = "; is the token in HF_TOKEN valid?" if status == 401 else ""
             problem = f"the hub at {at} answered with HTTP status {status}{refused}"
         case OSError():
-            problem = f"it cannot be stored in {constants.HF_HUB_CACHE} ({error.strerror})"
+            reason = error.strerror or type(error).__name__
+            problem = f"it cannot be stored in {constants.HF_HUB_CACHE} ({reason})"
         case _:
             raise error
     return ModelAccessError(source.name, problem)

@@ -33,6 +33,8 @@ from vlmcore.vlm.sources import ModelSource
 __all__ = ["OpenedModel", "estimate_bytes", "open_model"]
 
 _library: Any = transformers  # its annotations are partial
+# While transformers builds a model, it changes defaults of PyTorch for the whole process.
+_one_at_a_time = threading.Lock()
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -136,7 +138,7 @@ def open_model(
     dtype, reason = _dtype(device, placement, checkpoint)
     needed = needed_bytes(checkpoint, dtype, placement.memory)
     require_room(name, needed, device)
-    with quietly(), _failures_named(name, needed, device):
+    with _one_at_a_time, quietly(), _failures_named(name, needed, device):
         model = _load(folder, config, placement, device, dtype)
     return OpenedModel(
         model=model,

@@ -52,24 +52,31 @@ def _open(model: str, folder: Path) -> Any:
     try:
         return _library.AutoProcessor.from_pretrained(folder, **_LOCAL)
     except Exception as error:
-        if not _is_for_torchvision(error):
+        if not _may_be_for_videos(error):
             raise _failure(model, error) from error
         first = error
     try:
         return _open_for_images(folder, _declared_class(model, folder))
     except Exception as error:
-        if _is_for_torchvision(error):
+        if _names_torchvision(error):
             problem = "its image processor needs the package 'torchvision', which is not installed"
             raise UnsupportedModelError(model, problem) from first
         raise _failure(model, error) from error
 
 
-def _is_for_torchvision(error: BaseException) -> bool:
-    """Whether a processor failed for what videos need, and images do not."""
+def _may_be_for_videos(error: Exception) -> bool:
+    """Whether a processor may have failed for what videos need, and images do not."""
     if find_spec("torchvision") is not None and find_spec("num2words") is not None:
         return False
-    text = str(error).lower()
-    return isinstance(error, ImportError) or "torchvision" in text or "num2words" in text
+    return isinstance(error, ImportError) or _names_torchvision(error)
+
+
+def _names_torchvision(error: BaseException | None) -> bool:
+    while error is not None:
+        if "torchvision" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _failure(model: str, error: Exception) -> ModelError:

@@ -137,6 +137,29 @@ def test_a_checkpoint_in_16_bits_becomes_float32_on_a_processor(copy_of, monkeyp
     assert "this processor is fastest in it" == opened.dtype_reason
 
 
+def test_models_can_be_opened_by_several_threads_at_once(tiny_model) -> None:
+    """
+    transformers changes PyTorch's default number format while it builds a model: not for others.
+    """
+    formats = {"llava": Dtype.BFLOAT16, "idefics3": Dtype.FLOAT32, "gemma3": Dtype.FLOAT16}
+    opened = {}
+
+    def load(kind: str) -> None:
+        opened[kind] = open_folder(tiny_model(kind), Placement(device="cpu", dtype=formats[kind]))
+
+    for kind in formats:
+        tiny_model(kind)
+    threads = [threading.Thread(target=load, args=(kind,)) for kind in formats]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert torch.float32 is torch.get_default_dtype()
+    for kind, wanted in formats.items():
+        assert {f"torch.{wanted.value}"} == {str(p.dtype) for p in opened[kind].model.parameters()}
+
+
 def test_a_freed_model_is_gone_also_where_something_still_holds_it(tiny_model) -> None:
     """
     A traceback that keeps a frame alive does not keep gigabytes alive.
@@ -231,6 +254,38 @@ def test_a_model_without_processor_is_refused(copy_of) -> None:
 
     with pytest.raises(UnsupportedModelError, match="processor"):
         open_folder(folder)
+
+
+@pytest.mark.skipif(HAS_TORCHVISION, reason="torchvision is there")
+def test_an_image_processor_that_needs_torchvision_names_it(copy_of) -> None:
+    """
+    Some have no other: then the package is named, and not num2words or something else.
+    """
+    folder = copy_of("llava")
+    (folder / "processor_config.json").unlink()
+    processor = {
+        "processor_class": "Lfm2VlProcessor",
+        "image_processor_type": "Lfm2VlImageProcessorFast",
+    }
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor), encoding="utf-8")
+
+    with pytest.raises(UnsupportedModelError, match="needs the package 'torchvision'"):
+        open_folder(folder)
+
+
+def test_another_package_that_is_missing_is_not_taken_for_torchvision(copy_of, monkeypatch) -> None:
+    """
+    What transformers says is what is told.
+    """
+
+    def fail(*_: object, **__: object) -> None:
+        raise ImportError("it requires the SentencePiece library\nand more")
+
+    monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", fail)
+    monkeypatch.setattr(transformers.LlavaProcessor, "from_pretrained", fail)
+
+    with pytest.raises(UnsupportedModelError, match=r"SentencePiece library\)$"):
+        open_folder(copy_of("llava"))
 
 
 def test_code_of_a_repository_is_never_run(copy_of) -> None:
