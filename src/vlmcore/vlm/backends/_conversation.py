@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 import jinja2
-import numpy as np
 import torch
 from PIL import Image
 
@@ -189,18 +188,24 @@ def _tokenise(rendered: Sequence[_Rendered], prompts: Sequence[Prompt], processo
 
 
 def _video_metadata(prompt: Prompt) -> dict[str, Any]:
-    """Describe the video as transformers does: which frames of a source at what rate these are."""
+    """
+    Describe the video as transformers does: which frames these are of a source of what rate.
+
+    Processors compute the time of a frame as its index over the rate, and the rate of the sample
+    from the number of frames over the length. Given times are expressed in milliseconds, so that
+    they come out as they were given.
+    """
     frames = 0 if prompt.video is None else len(prompt.video)
-    indices = list(prompt.video_indices or range(frames))
-    rate_hz = prompt.video_rate_hz
-    times = prompt.video_timestamps_s
-    if times and prompt.video_indices is None:
-        indices = [round(time * rate_hz) for time in times]
-    elif times and len(times) > 1:
-        rate_hz = float(np.polyfit(times, indices, 1)[0])
+    indices, rate_hz = list(prompt.video_indices or range(frames)), prompt.video_rate_hz
+    if prompt.video_timestamps_s is not None:
+        rate_hz = 1000.0
+        indices = [round(time_s * rate_hz) for time_s in prompt.video_timestamps_s]
+    length = indices[-1] + 1
+    if frames > 1:
+        length = round(frames * (indices[-1] - indices[0]) / (frames - 1))
     return {
         "fps": rate_hz,
         "frames_indices": indices,
-        "total_num_frames": indices[-1] + 1,
-        "duration": (indices[-1] + 1) / rate_hz,
+        "total_num_frames": length,
+        "duration": length / rate_hz,
     }
