@@ -1,0 +1,206 @@
+"""Embodiments as documents. The parallel lists of the document are one record here."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from vlmcore._arrays import require_name, require_names
+from vlmcore.contracts.embodiment import (
+    ActionDim,
+    ActionSpace,
+    CameraSpec,
+    Embodiment,
+    LimitsSource,
+    Reference,
+)
+from vlmcore.contracts.faults import Faults
+from vlmcore.contracts.schemas import EMBODIMENT
+from vlmcore.contracts.shapes import path_of
+from vlmcore.limits import ContractLimits
+
+__all__ = ["embodiment_from_document", "embodiment_to_document"]
+
+_LIMITS = ContractLimits()
+_VECTORS = ("action_min", "action_max", "max_delta_per_step")
+_MAPS = ("units", "references", "max_rates", "periods", "levels")
+
+
+def embodiment_to_document(embodiment: Embodiment) -> dict[str, Any]:
+    """
+    Write *embodiment* as a document, in plain values of JSON.
+
+    What the keys of old cannot say has keys of its own, which are there only where a reader of old
+    would take it for something else.
+    """
+    dims, mode = embodiment.actions.dims, embodiment.action_mode
+    written = {
+        **EMBODIMENT.header(),
+        "name": embodiment.name,
+        "state_names": list(embodiment.state_names),
+        "action_names": list(embodiment.actions.names),
+        "action_min": embodiment.actions.low.tolist(),
+        "action_max": embodiment.actions.high.tolist(),
+        "max_delta_per_step": [
+            step if math.isfinite(step) else min(dim.high - dim.low, sys.float_info.max)
+            for dim, step in zip(dims, embodiment.actions.max_step.tolist(), strict=True)
+        ],
+        "control_hz": embodiment.actions.rate_hz,
+        "action_mode": mode,
+        "camera_names": list(embodiment.camera_names),
+        "notes": embodiment.notes,
+    }
+    source = embodiment.limits_source
+    more: dict[str, Any] = {
+        "limits_source": None if source is LimitsSource.TEMPLATE else source.value,
+        "action_units": {dim.name: dim.unit for dim in dims if dim.unit},
+        "action_references": {
+            dim.name: dim.reference.value
+            for dim in dims
+            if dim.reference is not _reference_by_mode(mode, dim.name)
+        },
+        "action_max_rates": {dim.name: dim.max_rate for dim in dims if dim.max_rate is not None},
+        "action_periods": {dim.name: dim.period for dim in dims if dim.period is not None},
+        "action_levels": {dim.name: list(dim.levels) for dim in dims if dim.levels is not None},
+        "action_steps_unbounded": [
+            dim.name for dim in dims if dim.max_step is None and dim.max_rate is None
+        ],
+        "camera_sizes": {
+            camera.name: [camera.height_px, camera.width_px]
+            for camera in embodiment.cameras
+            if camera.height_px is not None
+        },
+    }
+    return written | {key: value for key, value in more.items() if value}
+
+
+def embodiment_from_document(value: Any) -> Embodiment:
+    """
+    Read an embodiment from a document, in plain values of JSON.
+
+    Documents of old load: the numbers of a mode with "delta" in it are changes and those of one
+    with "velocity" rates, grippers excepted, and limits that say nothing of where they come from
+    are those of a template.
+
+    Raises:
+        DocumentError: If there are faults; all of them are listed.
+    """
+    faults = Faults(EMBODIMENT.name)
+    data = EMBODIMENT.read(value, faults)
+    _check_names(data, faults)
+    dims: tuple[ActionDim, ...] = ()
+    if {"action_names", "action_mode", *_VECTORS} <= data.keys():
+        step_key = "max_delta" if "max_delta" in value else "max_delta_per_step"
+        dims = _read_dims(data, step_key, faults)
+    cameras = _read_cameras(data, faults)
+    return faults.finish(
+        lambda: Embodiment(
+            name=data["name"],
+            state_names=data["state_names"],
+            actions=ActionSpace(dims=dims, rate_hz=data["control_hz"]),
+            cameras=cameras,
+            limits_source=LimitsSource(data.get("limits_source", "template")),
+            action_mode=data["action_mode"],
+            notes=data.get("notes", ""),
+        ),
+        max_rate="$.action_max_rates",
+    )
+
+
+def _check_names(data: Mapping[str, Any], faults: Faults) -> None:
+    longest = _LIMITS.max_name_characters
+    for key in ("name", "action_mode"):
+        with faults.at(f"$.{key}"):
+            if data.get(key, "") != "":
+                require_name(key, data[key], max_characters=longest)
+    for key in ("state_names", "action_names", "camera_names"):
+        if key in data:
+            with faults.at(f"$.{key}", **{key: f"$.{key}"}):
+                most = len(data[key])  # the table has looked at the number of them
+                require_names(key, tuple(data[key]), max_count=most, max_characters=longest)
+    if "action_names" in data:
+        known = set(data["action_names"])
+        for key in (*(f"action_{kind}" for kind in _MAPS), "action_steps_unbounded"):
+            for name in data.get(key, ()):
+                if name not in known:
+                    faults.add(path_of(f"$.{key}", name), "is not one of action_names")
+
+
+def _reference_by_mode(mode: str, name: str) -> Reference:
+    """Read what old documents say in free text, if they say it at all."""
+    if "gripper" in name.casefold():
+        return Reference.ABSOLUTE
+    if "delta" in mode.casefold():
+        return Reference.DELTA
+    return Reference.VELOCITY if "velocity" in mode.casefold() else Reference.ABSOLUTE
+
+
+def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[ActionDim, ...]:
+    actions = len(data["action_names"])
+    for key in _VECTORS:
+        if len(data[key]) != actions:
+            path = f"$.{step_key if key == _VECTORS[2] else key}"
+            faults.add(path, f"got {len(data[key])} numbers, expected one an action, {actions}")
+    said: dict[str, Mapping[str, Any]] = {kind: data.get(f"action_{kind}", {}) for kind in _MAPS}
+    unbounded = set(data.get("action_steps_unbounded", ()))
+    dims = []
+    rows = zip(data["action_names"], *(data[key] for key in _VECTORS), strict=False)
+    for i, (name, low, high, step) in enumerate(rows):
+        reference = said["references"].get(
+            name, _reference_by_mode(data["action_mode"], name).value
+        )
+        rate, levels = said["max_rates"].get(name), said["levels"].get(name)
+        if rate is not None and "control_hz" in data:
+            wanted = rate / data["control_hz"]
+            if not math.isclose(step, wanted, rel_tol=1e-9):
+                faults.add(
+                    f"$.{step_key}[{i}]",
+                    f"got {step:g}, expected {wanted:g}, the rate of {name!r} in "
+                    "action_max_rates over control_hz",
+                )
+        with faults.at(
+            f"$.action_names[{i}]",
+            low=f"$.action_min[{i}]",
+            high=f"$.action_max[{i}]",
+            max_step=f"$.{step_key}[{i}]",
+            **{
+                field: path_of(f"$.action_{kind}", name)
+                for field, kind in (
+                    ("unit", "units"),
+                    ("max_rate", "max_rates"),
+                    ("period", "periods"),
+                    ("levels", "levels"),
+                )
+            },
+        ):
+            dims.append(
+                ActionDim(
+                    name=name,
+                    unit=said["units"].get(name, ""),
+                    reference=Reference(reference),
+                    low=low,
+                    high=high,
+                    max_step=None if rate is not None or name in unbounded else step,
+                    max_rate=rate,
+                    period=said["periods"].get(name),
+                    levels=None if levels is None else tuple(levels),
+                )
+            )
+    return tuple(dims)
+
+
+def _read_cameras(data: Mapping[str, Any], faults: Faults) -> tuple[CameraSpec, ...]:
+    if "camera_names" not in data:
+        return ()
+    sizes: Mapping[str, Any] = data.get("camera_sizes", {})
+    for name in sizes:
+        if name not in data["camera_names"]:
+            faults.add(path_of("$.camera_sizes", name), "is not one of camera_names")
+    cameras = []
+    for name in data["camera_names"]:
+        height, width = sizes.get(name, (None, None))
+        with faults.at(path_of("$.camera_sizes", name)):
+            cameras.append(CameraSpec(name=name, height_px=height, width_px=width))
+    return tuple(cameras)
