@@ -160,7 +160,7 @@ def _require_numbers(values: Sequence[Any], field: str) -> None:
         return
     for i, value in enumerate(values):
         if not isinstance(plain_float(value), float):
-            raise ContractError(f"{field}[{i}]", f"got {value!r}, expected a number")
+            raise ContractError(f"{field}[{i}]", f"got {value!r:.80}, expected a number")
 
 
 def plain_float(value: Any) -> Any:
