@@ -22,6 +22,8 @@ CELLS = 9
 PATCHES_A_SIDE = 9
 FACTS: tuple[int, ...] = (len(KINDS), len(HUES), len(SIZES), len(HUES))
 """Number of values of each fact: kind, colour, size, background."""
+UNSURE = -1
+"""A fact that is not to be learnt."""
 _CODE_SEED = 20_26
 
 

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from bench.embedded_model.cells import cell_facts, patch_facts
+from bench.embedded_model.cells import UNSURE, cell_facts, patch_facts
 from bench.embedded_model.drawing import draw_scene
 from bench.embedded_model.folder import IMAGE_SIDE_PX
 from bench.embedded_model.scenes import HELD_OUT_START, TRAINING_MIX, Scene, sample_scene
@@ -65,14 +65,26 @@ class Pictures(IterableDataset[PictureBatch]):
 
 
 def picture_batch(scenes: Sequence[Scene], fonts: Sequence[pathlib.Path]) -> PictureBatch:
-    """Draw *scenes* and return them with what they hold."""
+    """
+    Draw *scenes* and return them with what they hold.
+
+    The facts of cells are -1 where the cell of a large shape is a matter of taste: there only the
+    answers teach.
+    """
     pixels = np.stack([squeeze(draw_scene(scene, fonts=fonts)) for scene in scenes])
     return (
         torch.from_numpy(pixels),
         torch.from_numpy(np.stack([patch_facts(scene) for scene in scenes])),
-        torch.from_numpy(np.stack([cell_facts(scene) for scene in scenes])),
+        torch.from_numpy(np.stack([_sure_cell_facts(scene) for scene in scenes])),
         torch.tensor([scene.seed for scene in scenes]),
     )
+
+
+def _sure_cell_facts(scene: Scene) -> npt.NDArray[np.int64]:
+    facts = cell_facts(scene)
+    if any(thing.is_between_cells for thing in scene.things):
+        facts[:] = UNSURE
+    return facts
 
 
 def picture_loader(pictures: Pictures, *, workers: int) -> Iterator[PictureBatch]:

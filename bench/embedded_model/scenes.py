@@ -15,12 +15,12 @@ HELD_OUT_START = 1 << 40
 """First seed of the held-out scenes."""
 
 TRAINING_MIX: Mapping[str, float] = {
-    "one": 0.20,
-    "two": 0.20,
-    "three": 0.24,
-    "glyph": 0.26,
-    "empty": 0.05,
-    "unclear": 0.05,
+    "one": 0.30,
+    "two": 0.16,
+    "three": 0.26,
+    "glyph": 0.20,
+    "empty": 0.04,
+    "unclear": 0.04,
 }
 """How often each kind of scene is drawn in training."""
 
@@ -29,6 +29,8 @@ EVALUATION_MIX: Mapping[str, float] = {"one": 0.25, "two": 0.25, "three": 0.25, 
 
 _FILLS_PICTURE = 0.5
 """Extent from which on a thing is no longer in one cell rather than another."""
+_IN_ONE_CELL = 0.315
+"""Extent up to which a thing lies in its cell whole."""
 _OBJECTS = {"one": 1, "two": 2, "three": 3}
 
 
@@ -67,6 +69,16 @@ class Thing:
             return max(abs(self.centre_x - 0.5), abs(self.centre_y - 0.5)) < 1 / 12
         inner_x, inner_y = self.centre_x * 3 % 1, self.centre_y * 3 % 1
         return 0.25 <= inner_x <= 0.75 and 0.25 <= inner_y <= 0.75
+
+    @property
+    def is_between_cells(self) -> bool:
+        """Whether a large shape could as well be said to lie in another cell."""
+        is_in_the_middle = max(abs(self.centre_x - 0.5), abs(self.centre_y - 0.5)) < 1 / 12
+        if self.is_glyph or self.extent < _IN_ONE_CELL or is_in_the_middle:
+            return False
+        if abs(self.extent - _FILLS_PICTURE) < 0.08:
+            return True
+        return self.extent < _FILLS_PICTURE and not self.is_plainly_placed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ from bench.embedded_model.optimizers import build_optimizers, set_rates
 from bench.embedded_model.pictures import PictureBatch, normalize, picture_batch
 from bench.embedded_model.runs import Run, load_modules
 from bench.embedded_model.scenes import HELD_OUT_START, sample_scene
+from bench.embedded_model.team import Team
 from bench.embedded_model.vision import (
     PatchHeads,
     encode_patches,
@@ -38,11 +39,12 @@ from bench.embedded_model.vision import (
 )
 
 _CHECK_EVERY = 150
-_CHECKED_LESSONS = 300
+_CHECKED_LESSONS = 240
 _FIRST_SEED = 1 << 36
-_SEEN_WEIGHT, _TOLD_WEIGHT = 0.3, 0.5
-_TEXT_SHARE = 0.5
-"""The language part has little left to learn: half the rates of the rest."""
+_FIRST_CHECKED_SEED = HELD_OUT_START - 5000
+_SEEN_WEIGHT, _TOLD_WEIGHT = 0.3, 1.0
+_TEXT_SHARE = 0.6
+"""The language part has less left to learn: a share of the rates of the rest."""
 
 
 class DrawnLessons(IterableDataset[tuple[PictureBatch, LessonBatch]]):
@@ -61,6 +63,7 @@ def main() -> None:
     """Train for the time given."""
     options = _parse()
     torch.set_num_threads(options.threads)
+    team = Team.join()
     tokenizer = tokenizer_of(options.folder)
     model = build_model(build_config(tokenizer), seed=options.seed)
     trained = _trained_parts(model)
@@ -73,41 +76,47 @@ def main() -> None:
     run = Run(folder=options.folder, name="joint", budget_s=options.minutes * 60)
     if not run.resume(trained, optimizers):
         _load_parts(trained, options.folder)
-    teacher, codes, processor = Teacher(tokenizer), CellCodes(WIDTH), build_processor(tokenizer)
+    codes, processor = CellCodes(WIDTH), build_processor(tokenizer)
     checked_lessons = Lessons(
-        teacher, first_seed=HELD_OUT_START - 5000, batch_size=_CHECKED_LESSONS
+        Teacher(tokenizer), first_seed=_FIRST_CHECKED_SEED, batch_size=_CHECKED_LESSONS
     )
     checked = next(iter(DrawnLessons(checked_lessons, options.font)))
     lessons = Lessons(
         Teacher(tokenizer, questions_a_lesson=options.questions),
-        first_seed=_FIRST_SEED + run.step * options.batch,
+        first_seed=_FIRST_SEED + team.first_seed + run.step * options.batch,
         batch_size=options.batch,
     )
-    _check(run, model, checked, codes)
-    loader = DataLoader(
+    for drawn, batch in _loader(lessons, options):
+        trained.zero_grad(set_to_none=True)
+        loss = _loss(model, trained["heads"], drawn, batch, codes)
+        loss.backward()
+        progress = team.average(list(trained.parameters()), progress=run.progress)
+        if progress >= 1:
+            break
+        set_rates(optimizers, step=run.step, progress=progress)
+        torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+        run.step += 1
+        if run.step % _CHECK_EVERY == 0 and team.is_first:
+            _check(run, model, checked, codes)
+            run.save(trained, optimizers)
+            save_folder(model, processor, options.folder / "model", is_half=True)
+    if team.is_first:
+        _check(run, model, checked, codes)
+        run.save(trained, optimizers)
+        save_folder(model, processor, options.folder / "model", is_half=True)
+
+
+def _loader(
+    lessons: Lessons, options: argparse.Namespace
+) -> DataLoader[tuple[PictureBatch, LessonBatch]]:
+    return DataLoader(
         DrawnLessons(lessons, options.font),
         batch_size=None,
         num_workers=options.workers,
         prefetch_factor=4,
     )
-    for drawn, batch in loader:
-        if run.progress >= 1:
-            break
-        set_rates(optimizers, step=run.step, progress=run.progress)
-        trained.zero_grad(set_to_none=True)
-        loss = _loss(model, trained["heads"], drawn, batch, codes)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
-        for optimizer in optimizers:
-            optimizer.step()
-        run.step += 1
-        if run.step % _CHECK_EVERY == 0:
-            _check(run, model, checked, codes)
-            run.save(trained, optimizers)
-            save_folder(model, processor, options.folder / "model", is_half=True)
-    _check(run, model, checked, codes)
-    run.save(trained, optimizers)
-    save_folder(model, processor, options.folder / "model", is_half=True)
 
 
 def _trained_parts(model: Idefics3ForConditionalGeneration) -> torch.nn.ModuleDict:
@@ -159,12 +168,12 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--folder", type=pathlib.Path, required=True)
     parser.add_argument("--minutes", type=float, default=40)
     parser.add_argument("--font", type=pathlib.Path, action="append", default=[])
-    parser.add_argument("--batch", type=int, default=48)
-    parser.add_argument("--questions", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--questions", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--muon-rate", type=float, default=0.012)
+    parser.add_argument("--muon-rate", type=float, default=0.01)
     parser.add_argument("--adam-rate", type=float, default=1e-3)
     return parser.parse_args()
 

@@ -15,6 +15,7 @@ from bench.embedded_model.optimizers import build_optimizers, set_rates
 from bench.embedded_model.pictures import Pictures, normalize, picture_batch, picture_loader
 from bench.embedded_model.runs import Run
 from bench.embedded_model.scenes import HELD_OUT_START, sample_scene
+from bench.embedded_model.team import Team
 from bench.embedded_model.vision import (
     PatchHeads,
     encode_patches,
@@ -34,6 +35,7 @@ def main() -> None:
     options = _parse()
     options.folder.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
+    team = Team.join()
     model = build_model(build_config(build_tokenizer()), seed=options.seed)
     heads = PatchHeads(model.config.vision_config.hidden_size)
     codes = CellCodes(WIDTH)
@@ -48,30 +50,32 @@ def main() -> None:
     checked = picture_batch(
         [sample_scene(HELD_OUT_START - 1 - seed) for seed in range(_CHECKED_PICTURES)], options.font
     )
-    first_seed = _WHITENING_PICTURES + run.step * options.batch
+    first_seed = _WHITENING_PICTURES + team.first_seed + run.step * options.batch
     pictures = picture_loader(
         Pictures(first_seed=first_seed, batch_size=options.batch, fonts=options.font),
         workers=options.workers,
     )
     for pixels, patches, cells, _ in pictures:
-        if run.progress >= 1:
-            break
-        set_rates(optimizers, step=run.step, progress=run.progress)
         features = encode_patches(model, normalize(pixels))
         seen = patch_loss(heads(features), patches)
         told = token_loss(model.model.connector(features), cells, codes)
         trained.zero_grad(set_to_none=True)
         (seen + told).backward()
+        progress = team.average(list(trained.parameters()), progress=run.progress)
+        if progress >= 1:
+            break
+        set_rates(optimizers, step=run.step, progress=progress)
         torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
         run.step += 1
-        if run.step % _CHECK_EVERY == 0:
+        if run.step % _CHECK_EVERY == 0 and team.is_first:
             with torch.no_grad():
                 tokens = model.model.connector(encode_patches(model, normalize(checked[0])))
             run.log(seen=seen.item(), told=told.item(), **token_accuracy(tokens, checked[2], codes))
             run.save(trained, optimizers)
-    run.save(trained, optimizers)
+    if team.is_first:
+        run.save(trained, optimizers)
 
 
 def _parse() -> argparse.Namespace:
@@ -79,7 +83,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--folder", type=pathlib.Path, required=True)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--font", type=pathlib.Path, action="append", default=[])
-    parser.add_argument("--batch", type=int, default=48)
+    parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import Idefics3ForConditionalGeneration
 
-from bench.embedded_model.cells import FACTS, PATCHES_A_SIDE, CellCodes
+from bench.embedded_model.cells import FACTS, PATCHES_A_SIDE, UNSURE, CellCodes
 from bench.embedded_model.folder import PATCH_PX
 
 _EMPTY_WEIGHT = 0.3
@@ -77,7 +77,8 @@ def patch_loss(logits: list[torch.Tensor], facts: torch.Tensor) -> torch.Tensor:
 
 def token_loss(tokens: torch.Tensor, facts: torch.Tensor, codes: CellCodes) -> torch.Tensor:
     """Return how far *tokens* ``[B, 9, width]`` are from the codes of *facts* ``[B, 9, 4]``."""
-    weight = torch.where(facts[..., 0] == 0, _EMPTY_WEIGHT, 1.0)
+    weight = torch.where(facts[..., 0] == 0, _EMPTY_WEIGHT, 1.0) * (facts[..., 0] != UNSURE)
+    facts = facts.clamp(min=0)
     distance = (tokens - codes.encode(facts)).square().sum(-1)
     scores = [_SCORE_SCALE * score for score in codes.scores(tokens)]
     return (distance * weight).sum() / weight.sum() + _weighted_loss(scores, facts, weight)
@@ -92,7 +93,8 @@ def token_accuracy(tokens: torch.Tensor, facts: torch.Tensor, codes: CellCodes) 
         f"cell {name}": right[..., column][filled].float().mean().item()
         for column, name in enumerate(("kind", "colour", "size", "background"))
     }
-    figures["all cells"] = right[..., :3].flatten(1).all(1).float().mean().item()
+    is_sure = facts[:, 0, 0] != UNSURE
+    figures["all cells"] = right[is_sure][..., :3].flatten(1).all(1).float().mean().item()
     return figures
 
 
