@@ -37,11 +37,15 @@ def install(session: nox.Session, *groups: str, extras: str | None = "", pins: s
     session.install("-c", pins, *requirements(*groups, extras=extras))
 
 
+def python_of(environment: Path) -> Path:
+    """Say where the Python of an environment is, made or not."""
+    return environment / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+
+
 def local(session: nox.Session, *groups: str, extras: str = "local") -> str:
     """Install into the environment with torch, made if it is not there; return its Python."""
-    scripts = LOCAL / ("Scripts" if sys.platform == "win32" else "bin")
-    python = str(scripts / "python")
-    if not scripts.exists():
+    python = str(python_of(LOCAL))
+    if not Path(python).exists():
         session.log(f"Making {LOCAL.name}, the environment with torch: this takes a few minutes.")
         session.run(sys.executable, "-m", "venv", str(LOCAL))
     wanted = requirements(*groups, extras=extras)
@@ -145,7 +149,7 @@ def build(session: nox.Session) -> None:
     bare = Path(session.create_tmp()) / "bare"
     shutil.rmtree(bare, ignore_errors=True)
     session.run("python", "-m", "venv", str(bare))
-    python = str(next(bare.glob("*/python*")))
+    python = str(python_of(bare))
     pinned = ["pip", "install", "-q", "-c", PINS, wheel]
     session.run(python, "-m", *pinned, external=True)
     session.run(python, "-I", "tests/wheel/check_installed.py", external=True)
