@@ -1,0 +1,29 @@
+"""
+The action safety gate: what a policy proposes passes here before a robot moves by it.
+
+`SafetyGate.vet` turns an `ActionChunk` into a `VettedChunk`, or raises. It keeps numbers within the
+limits of an embodiment; it is not a safety controller.
+"""
+
+from vlmcore.safety.audit import audit
+from vlmcore.safety.gate import SafetyGate, VettedChunk
+from vlmcore.safety.remedies import Remedy
+from vlmcore.safety.report import (
+    Findings,
+    RefusalReason,
+    SafetyReport,
+    Violation,
+    ViolationKind,
+)
+
+__all__ = [
+    "Findings",
+    "RefusalReason",
+    "Remedy",
+    "SafetyGate",
+    "SafetyReport",
+    "VettedChunk",
+    "Violation",
+    "ViolationKind",
+    "audit",
+]

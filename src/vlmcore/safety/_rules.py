@@ -1,0 +1,194 @@
+"""What an action space asks of every step, worked out once for all its chunks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore.contracts.dimensions import ActionDim
+from vlmcore.contracts.embodiment import ActionSpace
+
+__all__ = ["FLOAT64_SLACK", "STEP_SLACK", "STEP_SLACK_SHARE", "Levels", "Rules", "space_digest"]
+
+# Bounds are compared exactly. Steps are compared with a slack, since policies compute in float32:
+# 0.12, 0.24, 0.36 as float32 are steps of up to 0.12 + 2e-8, and were meant to be 0.12. Two values
+# and a limit, each rounded to float32, are off by at most 2**-24 * (|a| + |b| + limit); the slack
+# is 4 * 2**-23 times the largest of the three that the space allows. It scales with the
+# dimension (a floor of 1 would swallow the limits of one in metres that moves by micrometres), ...
+STEP_SLACK = 4 * 2.0**-23
+# ... it is never more than this share of the limit, where float32 is too coarse for the dimension,
+STEP_SLACK_SHARE = 0.01
+# ... and never less than the rounding of the few float64 operations that a remedy is made of.
+FLOAT64_SLACK = 16 * 2.0**-52
+
+_STAY_SHARE = 0.6  # of the way to the next level, before the present one is left: no chatter
+_Indices = npt.NDArray[np.intp]
+
+
+@attrs.frozen(eq=False)
+class Levels:
+    """
+    The levels of one discrete dimension.
+
+    Attributes:
+        column: Which dimension it is.
+        values: The levels, ascending, shape ``[L]``.
+        middles: Where the nearest level changes, shape ``[L - 1]``.
+        rising: Above which the next level is taken when coming from below, shape ``[L - 1]``.
+        falling: Below which the level under it is taken when coming from above.
+        slack: How far from a level a value may be and still be that level.
+        reach: For each level the first and the last one that may follow it.
+        rest: The level 0 of a change; ``None`` for a target.
+    """
+
+    column: int
+    values: Float64Array
+    middles: Float64Array
+    rising: Float64Array
+    falling: Float64Array
+    slack: float
+    reach: tuple[tuple[int, int], ...]
+    rest: int | None
+
+    @classmethod
+    def of(cls, column: int, dim: ActionDim, step: float) -> Levels:
+        """Work out the levels of *dim*, between which *step* may be jumped."""
+        values = np.array(dim.levels, np.float64)
+        under, over = values[:-1], values[1:]
+        is_change = dim.reference.is_change
+        reach = []
+        for level in values:
+            least = (min(level, 0.0) if is_change else level) - step
+            most = (max(level, 0.0) if is_change else level) + step
+            first, after = np.searchsorted(values, least), np.searchsorted(values, most, "right")
+            reach.append((int(first), int(after) - 1))
+        gap = float(np.min(over / 2 - under / 2)) * 2
+        return cls(
+            column=column,
+            values=values,
+            middles=under / 2 + over / 2,
+            rising=(1 - _STAY_SHARE) * under + _STAY_SHARE * over,
+            falling=_STAY_SHARE * under + (1 - _STAY_SHARE) * over,
+            slack=min(STEP_SLACK * float(np.abs(values).max()), STEP_SLACK_SHARE * gap),
+            reach=tuple(reach),
+            rest=int(np.searchsorted(values, 0.0)) if is_change else None,
+        )
+
+    def nearest(self, values: Float64Array) -> _Indices:
+        """Find the level that is nearest to each of *values*."""
+        return np.searchsorted(self.middles, values)
+
+    def includes(self, values: Float64Array) -> BoolArray:
+        """Say which of *values* are levels."""
+        near: BoolArray = np.abs(values - self.values[self.nearest(values)]) <= self.slack
+        return near
+
+
+@attrs.frozen(eq=False)
+class Rules:
+    """
+    An action space, ready to be compared with.
+
+    Attributes:
+        space: The space.
+        low: The bounds, shape ``[D]``.
+        high: The same.
+        max_step: The step bounds, shape ``[D]``; infinite where there is none.
+        slack: What is added to them in a comparison, shape ``[D]``.
+        allowed_step: The sum of the two.
+        changes: Indices of changes and rates, discrete ones too.
+        continuous_changes: Indices of those that are not discrete.
+        linear: Indices of targets that are neither periodic nor discrete.
+        periodic: Indices of targets that come round again.
+        turn: Their periods.
+        levels: The discrete dimensions.
+    """
+
+    space: ActionSpace
+    low: Float64Array
+    high: Float64Array
+    max_step: Float64Array
+    slack: Float64Array
+    allowed_step: Float64Array
+    changes: _Indices
+    continuous_changes: _Indices
+    linear: _Indices
+    periodic: _Indices
+    turn: Float64Array
+    levels: tuple[Levels, ...]
+
+    @classmethod
+    def of(cls, space: ActionSpace) -> Rules:
+        """Work out the rules of *space*."""
+        step, period = space.max_step, space.period
+        largest = np.maximum(np.abs(space.low), np.abs(space.high))
+        scale = np.maximum(largest, np.where(np.isfinite(step), step, 0.0))
+        slack = np.minimum(STEP_SLACK * scale, STEP_SLACK_SHARE * step)
+        slack = np.maximum(slack, FLOAT64_SLACK * scale)
+        is_periodic = np.isfinite(period)
+        # Half the slack, so that the audit, which rounds otherwise, agrees at the very edge.
+        jumps = step + slack / 2
+        return cls(
+            space=space,
+            low=space.low,
+            high=space.high,
+            max_step=step,
+            slack=slack,
+            allowed_step=step + slack,
+            changes=np.flatnonzero(space.is_change),
+            continuous_changes=np.flatnonzero(space.is_change & ~space.is_discrete),
+            linear=np.flatnonzero(~(space.is_change | space.is_discrete | is_periodic)),
+            periodic=np.flatnonzero(is_periodic),
+            turn=period[is_periodic],
+            levels=tuple(
+                Levels.of(i, dim, float(jumps[i]))
+                for i, dim in enumerate(space.dims)
+                if dim.is_discrete
+            ),
+        )
+
+    def steps(self, values: Float64Array, before: Float64Array) -> Float64Array:
+        """
+        Measure how far each value is from the one before it, as its step bound means it.
+
+        For a target that is the difference, the short way round where there is one. For a change
+        it is how much faster it gets: between what was and zero there is no step.
+
+        Args:
+            values: Shape ``[T, D]``.
+            before: What each of them follows, shape ``[T, D]``.
+        """
+        steps: Float64Array = values - before
+        if self.periodic.size:
+            columns = self.periodic
+            steps[:, columns] = short_way(steps[:, columns], self.turn)
+        if self.changes.size:
+            now, then = values[:, self.changes], before[:, self.changes]
+            kept = np.clip(now, np.minimum(then, 0.0), np.maximum(then, 0.0))
+            steps[:, self.changes] = now - kept
+        return steps
+
+
+def short_way(difference: Float64Array, turn: Float64Array) -> Float64Array:
+    """Take a difference of angles the short way round, in ``[-turn / 2, turn / 2)``."""
+    short: Float64Array = np.remainder(difference + turn / 2, turn) - turn / 2
+    return short
+
+
+def space_digest(space: ActionSpace) -> str:
+    """Digest all that *space* says, SHA-256: two spaces that differ in anything differ here."""
+    dims = [
+        {
+            field.name: value.value if field.name == "reference" else value
+            for field in attrs.fields(ActionDim)
+            for value in [getattr(dim, field.name)]
+        }
+        for dim in space.dims
+    ]
+    text = json.dumps({"rate_hz": space.rate_hz, "dims": dims}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,203 @@
+"""Finding what is wrong with a chunk; nothing is changed here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vlmcore._arrays import BoolArray, Float64Array, immutable, readonly_float64
+from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.errors import ContractError
+from vlmcore.safety._rules import Rules
+from vlmcore.safety.report import Findings, ViolationKind
+
+__all__ = ["audit", "find", "read_last_command"]
+
+
+def audit(values: Any, space: ActionSpace, *, last_command: Any) -> Findings:
+    """
+    Find everything in *values* that breaks a limit of *space*.
+
+    Each step is held against the step before it as it came, and the first one against the last
+    command. A value that is not finite is counted as that alone; what follows it is held against
+    what holding would have sent: the last finite value of a target, zero for a change. Bounds are
+    compared exactly. Steps may be longer than their bound by what float32 cannot help:
+    ``4 * 2**-23`` of the largest value that the dimension allows, at most a hundredth of the bound.
+
+    Args:
+        values: Actions in the order of the space, shape ``[T, D]``, at least one step.
+        space: What may be commanded.
+        last_command: What was sent before, shape ``[D]`` or numbers by name; ``None`` if nobody
+            knows. Then every target is found to start from nowhere, and changes start from zero.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ContractError: If the values or the last command are not arrays of numbers of the space's
+            size, or the last command is not finite.
+
+    Example:
+        >>> from vlmcore.contracts.embodiment import ActionDim
+        >>> slide = ActionDim(name="x", unit="m", low=-1.0, high=1.0, max_step=0.1)
+        >>> findings = audit([[0.1], [0.3]], ActionSpace(dims=(slide,), rate_hz=20),
+        ...     last_command=[0.0])
+        >>> print(findings.violations()[0])
+        step 1, 'x': 0.2 too far from the step before (limit 0.1)
+    """
+    array = readonly_float64(values, field="values", axes="[T, D]")
+    width = len(space.dims)
+    if len(array) == 0 or array.shape[1] != width:
+        raise ContractError(
+            "values", f"got shape {list(array.shape)}, expected steps of {width} dimensions"
+        )
+    reference = read_last_command(last_command, space)
+    rules = Rules.of(space)
+    findings = find(array, rules, reference)
+    if findings is None:
+        return _findings(array, rules, reference, np.zeros_like(array), {})
+    return findings
+
+
+def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | None:
+    """
+    Read what was sent last.
+
+    Returns:
+        The command in the order of the space, shape ``[D]``; ``None`` if it is.
+
+    Raises:
+        ContractError: If names are missing or unknown, or if it is not one finite number for each
+            dimension.
+    """
+    if last_command is None:
+        return None
+    names = space.names
+    if isinstance(last_command, Mapping):
+        if last_command.keys() != set(names):
+            missing = [name for name in names if name not in last_command]
+            unknown = [name for name in last_command if name not in names]
+            raise ContractError(
+                "last_command",
+                f"got names with missing {missing} and unknown {unknown}, "
+                f"expected {', '.join(names)}",
+            )
+        last_command = [last_command[name] for name in names]
+    # What nearly every caller gives needs no reading.
+    if (
+        type(last_command) is np.ndarray
+        and last_command.dtype == np.float64
+        and last_command.ndim == 1
+    ):
+        reference = immutable(last_command)
+    else:
+        reference = readonly_float64(last_command, field="last_command", axes="[D]")
+    if len(reference) != len(names):
+        raise ContractError(
+            "last_command", f"got {len(reference)} numbers, expected {len(names)}, one a dimension"
+        )
+    finite = np.isfinite(reference)
+    if not _all(finite):
+        dim = int(np.argmin(finite))
+        raise ContractError(
+            "last_command",
+            f"got {reference[dim]} for {names[dim]!r}, expected finite numbers, "
+            "or None where nobody knows",
+        )
+    return reference
+
+
+def find(
+    values: Float64Array, rules: Rules, reference: Float64Array | None, slack: float = 0.0
+) -> Findings | None:
+    """
+    Find what `audit` finds, in arrays that are known to fit; ``None`` if that is nothing.
+
+    Args:
+        values: Actions, shape ``[T, D]``.
+        rules: The rules of the space.
+        reference: The last command, shape ``[D]``, finite; ``None`` if nobody knows.
+        slack: How many times the slack of a step is added to it once more.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN and what overflows keeps no limit
+        start = _start(values[0], rules) if reference is None else reference
+        path = np.concatenate((start[np.newaxis], values))
+        within = path >= rules.low
+        within &= path <= rules.high
+        is_within = _all(within)
+        finite = None if is_within else np.isfinite(values)
+        if finite is not None and not _all(finite):
+            path = _held(path, finite, rules)
+        steps = rules.steps(values, path[:-1])
+        allowed = rules.allowed_step + slack * rules.slack if slack else rules.allowed_step
+        kept = np.abs(steps) <= allowed
+    levels = _are_levels(values, rules)
+    unknown = reference is None and len(rules.changes) < len(rules.low)
+    if is_within and _all(kept) and not unknown and (levels is None or _all(levels)):
+        return None
+    within, start_within = within[1:], within[:1]
+    masks = {ViolationKind.STEP: ~kept}
+    if finite is not None:  # there is something that is out of bounds, or not finite
+        masks[ViolationKind.NON_FINITE] = ~finite
+        masks[ViolationKind.OUT_OF_BOUNDS] = finite & ~within
+        masks[ViolationKind.STEP] &= finite & np.isfinite(path[:-1])
+    if levels is not None:
+        masks[ViolationKind.NOT_A_LEVEL] = within & ~levels
+    if reference is None:
+        masks[ViolationKind.START_UNKNOWN] = ~rules.space.is_change[np.newaxis]
+    else:
+        masks[ViolationKind.REFERENCE_OUT_OF_BOUNDS] = ~start_within
+    return _findings(values, rules, reference, steps, masks)
+
+
+def _all(truths: BoolArray) -> bool:
+    """Say whether all are true; three times as fast as the method, for what is this small."""
+    return bool(np.count_nonzero(truths) == truths.size)
+
+
+def _findings(
+    values: Float64Array,
+    rules: Rules,
+    reference: Float64Array | None,
+    steps: Float64Array,
+    masks: dict[ViolationKind, BoolArray],
+) -> Findings:
+    """Count what was found, and keep what is not empty."""
+    tally = tuple(
+        int(np.count_nonzero(masks[kind])) if kind in masks else 0 for kind in ViolationKind
+    )
+    return Findings(
+        space=rules.space,
+        values=values,
+        reference=reference,
+        steps=steps,
+        masks={
+            kind: masks[kind] for kind, count in zip(ViolationKind, tally, strict=True) if count
+        },
+        tally=tally,
+    )
+
+
+def _start(first: Float64Array, rules: Rules) -> Float64Array:
+    """Start changes from zero; what a target starts from is not known, so that no step is seen."""
+    return np.where(rules.space.is_change, 0.0, first)
+
+
+def _held(path: Float64Array, finite: BoolArray, rules: Rules) -> Float64Array:
+    """Replace what is not finite by what holding sends; NaN stays where nothing came before."""
+    there = np.concatenate((np.isfinite(path[:1]), finite))
+    last = np.where(there, np.arange(len(path))[:, np.newaxis], 0)
+    held = np.take_along_axis(path, np.maximum.accumulate(last, axis=0), axis=0)
+    return np.where(there | ~rules.space.is_change, held, 0.0)
+
+
+def _are_levels(values: Float64Array, rules: Rules) -> BoolArray | None:
+    """Say which values are levels, or need not be; ``None`` if no dimension has any."""
+    if not rules.levels:
+        return None
+    good = np.ones(values.shape, np.bool_)
+    for levels in rules.levels:
+        good[:, levels.column] = levels.includes(values[:, levels.column])
+    return good

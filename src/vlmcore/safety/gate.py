@@ -1,0 +1,255 @@
+"""The gate between what a policy proposes and what a controller executes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import Float64Array, require_count, require_member
+from vlmcore.contracts._copying import through_constructor
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import ActionSpace, Embodiment
+from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.safety._rules import Rules, space_digest
+from vlmcore.safety.audit import find, read_last_command
+from vlmcore.safety.remedies import Remedy, can_return, can_stay, clamp, hold
+from vlmcore.safety.report import Findings, RefusalReason, SafetyReport, ViolationKind
+from vlmcore.safety.vetted import VettedChunk, _issue
+
+__all__ = ["SafetyGate", "VettedChunk"]
+
+_ABOUT_REFERENCE = frozenset((ViolationKind.REFERENCE_OUT_OF_BOUNDS,))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class SafetyGate:
+    """
+    The gate between what a policy proposes and what a controller executes.
+
+    Exactly one of *space* and *embodiment* is given. A gate keeps nothing from one chunk to the
+    next, so threads may share it; the caller knows what was sent last, and says so.
+
+    Attributes:
+        space: What may be commanded.
+        embodiment: The robot, whose `Embodiment.actions` are the space.
+        remedy: What to do about a chunk that breaks a limit.
+        execution_horizon: How many steps of a chunk will be executed, from the first; ``None`` for
+            all. Only these are looked at, and only these leave.
+        reorder: Whether a chunk with the names of the space in another order is put in order; if
+            not, it is refused.
+        actions: The space, whichever way it was given.
+
+    Raises:
+        ContractError: If a field is not as described.
+
+    Example:
+        >>> from vlmcore.contracts.embodiment import ActionDim
+        >>> slide = ActionDim(name="x", unit="m", low=-1.0, high=1.0, max_step=0.1)
+        >>> space = ActionSpace(dims=(slide,), rate_hz=20)
+        >>> gate = SafetyGate(space=space, remedy=Remedy.CLAMP)
+        >>> chunk = ActionChunk(
+        ...     values=[[0.05], [0.5]], names=("x",), source="doc", observed_at_s=0.0
+        ... )
+        >>> gate.vet(chunk, last_command=[0.0]).values.ravel().round(3).tolist()
+        [0.05, 0.15]
+    """
+
+    space: ActionSpace | None = None
+    embodiment: Embodiment | None = None
+    remedy: Remedy = Remedy.BLOCK
+    execution_horizon: int | None = None
+    reorder: bool = False
+    actions: ActionSpace = attrs.field(init=False, repr=False)
+    _rules: Rules = attrs.field(init=False, repr=False)
+    _digest: str = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        space, robot = self.space, self.embodiment
+        if (space is None) is (robot is None):
+            count = "neither" if space is None else "both"
+            raise ContractError("space", f"got {count} space and embodiment, expected one of them")
+        if robot is not None and not isinstance(robot, Embodiment):
+            raise ContractError("embodiment", f"got {type(robot).__name__}, expected an Embodiment")
+        actions = space if robot is None else robot.actions
+        if not isinstance(actions, ActionSpace):
+            raise ContractError("space", f"got {type(actions).__name__}, expected an ActionSpace")
+        require_member(Remedy, remedy=self.remedy)
+        if self.execution_horizon is not None:
+            require_count(execution_horizon=self.execution_horizon)
+        if not isinstance(self.reorder, bool):
+            raise ContractError("reorder", f"got {self.reorder!r:.80}, expected True or False")
+        keep = object.__setattr__  # the class is frozen, and these are made once
+        keep(self, "actions", actions)
+        keep(self, "_rules", Rules.of(actions))
+        keep(self, "_digest", space_digest(actions))
+
+    __reduce__ = through_constructor
+
+    def vet(self, chunk: ActionChunk, *, last_command: Any) -> VettedChunk:
+        """
+        Let *chunk* pass if it is safe, or what the remedy makes of it if that is.
+
+        A chunk that keeps every limit passes unchanged, whatever the remedy. What a remedy made is
+        audited again before it leaves.
+
+        Args:
+            chunk: What a policy proposes, with the names of the space.
+            last_command: What was sent to the robot last, shape ``[D]`` or numbers by name; its
+                state, if nothing was sent yet. ``None`` if nobody knows: then no target is safe,
+                however near it is, and changes start from zero.
+
+        Raises:
+            UnsafeActionError: If nothing safe can leave; the report is in it.
+            ContractError: If the chunk is not one of this space, or *last_command* is not finite
+                numbers for its dimensions.
+        """
+        values = self._executed(chunk)
+        reference = read_last_command(last_command, self.actions)
+        findings = find(values, self._rules, reference)
+        safe, reason = values, None
+        if findings is not None:
+            safe, reason = self._remedied(values, findings)
+        changed = safe is not values and not np.array_equal(safe, values)
+        report = self._report(
+            chunk,
+            values,
+            findings,
+            mode=self.remedy,
+            reason=reason,
+            changed=changed,
+            start_is_known=reference is not None,
+        )
+        if reason is not None:
+            raise UnsafeActionError(report, reason.value)
+        return _issue(
+            chunk,
+            safe,
+            report=report,
+            rules=self._rules,
+            last_command=reference,
+            limits_source=None if self.embodiment is None else self.embodiment.limits_source,
+            space_digest=self._digest,
+        )
+
+    def check(self, chunk: ActionChunk, *, last_command: Any) -> SafetyReport:
+        """
+        Say what is wrong with *chunk*, and let nothing pass.
+
+        Args:
+            chunk: As for `vet`.
+            last_command: As for `vet`.
+
+        Raises:
+            ContractError: As for `vet`.
+        """
+        values = self._executed(chunk)
+        reference = read_last_command(last_command, self.actions)
+        findings = find(values, self._rules, reference)
+        reason = None if findings is None else _why_unsafe(findings)
+        return self._report(
+            chunk,
+            values,
+            findings,
+            mode=Remedy.REPORT,
+            reason=reason,
+            start_is_known=reference is not None,
+        )
+
+    def _executed(self, chunk: ActionChunk) -> Float64Array:
+        """Take the steps that will be executed, in the order of the space."""
+        if not isinstance(chunk, ActionChunk):
+            raise ContractError("chunk", f"got {type(chunk).__name__}, expected an ActionChunk")
+        values, names = chunk.values, self.actions.names
+        if chunk.names != names:
+            if not (self.reorder and set(chunk.names) == set(names)):
+                way_out = (
+                    "in this order; SafetyGate(reorder=True) puts them in it"
+                    if set(chunk.names) == set(names)
+                    else "in this order"
+                )
+                raise ContractError(
+                    "chunk.names",
+                    f"got {', '.join(chunk.names)}, expected {', '.join(names)}, {way_out}",
+                )
+            values = values[:, [chunk.names.index(name) for name in names]]
+        return values[: self.execution_horizon]
+
+    def _remedied(
+        self, values: Float64Array, findings: Findings
+    ) -> tuple[Float64Array, RefusalReason | None]:
+        """Make *values* safe; where that cannot be, give them as they are, and say why."""
+        rules, reference = self._rules, findings.reference
+        if (why := _why_no_remedy(self.remedy, findings, rules)) is not None:
+            return values, why
+        if self.remedy is Remedy.CLAMP:
+            safe = clamp(values, rules, reference, findings.columns())
+        else:
+            safe = hold(rules, reference, len(values))
+        left = find(safe, rules, reference)
+        # That the last command is out of bounds stays true; what matters is that no step is.
+        if left is not None and left.kinds - _ABOUT_REFERENCE:
+            return values, RefusalReason.REMEDY_FAILED
+        return safe, None
+
+    def _report(
+        self,
+        chunk: ActionChunk,
+        values: Float64Array,
+        findings: Findings | None,
+        *,
+        mode: Remedy,
+        reason: RefusalReason | None,
+        start_is_known: bool,
+        changed: bool = False,
+    ) -> SafetyReport:
+        robot = self.embodiment
+        return SafetyReport(
+            embodiment="" if robot is None else robot.name,
+            action_mode="" if robot is None else robot.action_mode,
+            policy_source=chunk.source,
+            input_horizon=chunk.horizon,
+            execution_horizon=len(values),
+            action_dim=values.shape[1],
+            mode=mode,
+            previous_action_provided=start_is_known,
+            changed=changed,
+            safe_for_handoff=reason is None,
+            reason=reason,
+            findings=findings,
+        )
+
+
+def _why_no_remedy(remedy: Remedy, findings: Findings, rules: Rules) -> RefusalReason | None:
+    """Say why *remedy* cannot be tried on what was found; ``None`` if it can."""
+    kinds, reference = findings.kinds, findings.reference
+    match remedy:
+        case Remedy.BLOCK | Remedy.REPORT:
+            return _why_unsafe(findings)
+        case Remedy.CLAMP:
+            if ViolationKind.START_UNKNOWN in kinds:
+                return _why_unknown(findings)
+            returns = reference is None or can_return(reference, rules)
+        case Remedy.HOLD:
+            if ViolationKind.START_UNKNOWN in kinds:
+                return RefusalReason.NO_REFERENCE
+            returns = reference is None or can_stay(reference, rules)
+    return None if returns else RefusalReason.REFERENCE_OUT_OF_BOUNDS
+
+
+def _why_unsafe(findings: Findings) -> RefusalReason:
+    """Say why actions that nobody may change are not safe."""
+    if findings.kinds == {ViolationKind.START_UNKNOWN}:
+        return RefusalReason.FIRST_STEP_UNCHECKED
+    if findings.kinds == _ABOUT_REFERENCE:
+        return RefusalReason.REFERENCE_OUT_OF_BOUNDS
+    return RefusalReason.VIOLATIONS
+
+
+def _why_unknown(findings: Findings) -> RefusalReason:
+    """Say why nothing can be clamped from a start that is unknown."""
+    lost = findings.masks.get(ViolationKind.NON_FINITE)
+    if lost is not None and (lost[0] & findings.masks[ViolationKind.START_UNKNOWN][0]).any():
+        return RefusalReason.NO_REFERENCE
+    return RefusalReason.FIRST_STEP_UNCHECKED

@@ -1,0 +1,197 @@
+"""What can be done about unsafe actions, and doing it."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore.safety._rules import Levels, Rules, short_way
+
+__all__ = ["Remedy", "can_return", "can_stay", "clamp", "hold"]
+
+
+class Remedy(enum.Enum):
+    """What the gate does about a chunk that breaks a limit."""
+
+    BLOCK = "block"  # refuse it
+    CLAMP = "clamp"  # move each value to the nearest one that keeps the limits
+    HOLD = "hold"  # discard it: stay at the last command, and stop what is driven by changes
+    REPORT = "report"  # change nothing; as BLOCK, an unsafe chunk does not pass
+
+
+def can_return(reference: Float64Array, rules: Rules) -> bool:
+    """
+    Say whether one step leads from *reference* into the bounds.
+
+    From a change or a rate it always does, to zero; from an angle that comes round again too.
+    """
+    at, step = reference[rules.linear], rules.max_step[rules.linear]
+    low, high = rules.low[rules.linear], rules.high[rules.linear]
+    return bool(((at - step <= high) & (at + step >= low)).all())
+
+
+def can_stay(reference: Float64Array, rules: Rules) -> bool:
+    """Say whether every target may stay where *reference* is; an angle may be written anew."""
+    stays = (reference >= rules.low) & (reference <= rules.high)
+    stays |= rules.space.is_change
+    stays[rules.periodic] = True
+    return bool(stays.all())
+
+
+def hold(rules: Rules, reference: Float64Array | None, horizon: int) -> Float64Array:
+    """
+    Stay where the robot is for *horizon* steps: targets stay, changes and rates are zero.
+
+    Args:
+        rules: The rules of the space.
+        reference: The last command, shape ``[D]``; ``None`` only if all dimensions are changes.
+        horizon: How many steps.
+
+    Returns:
+        Actions, shape ``[horizon, D]``.
+    """
+    row = np.zeros(len(rules.low))
+    if reference is not None:
+        row = np.where(rules.space.is_change, 0.0, reference)
+    if rules.periodic.size:
+        turns = rules.periodic
+        row[turns] = _inside(row[turns], rules.low[turns], rules.high[turns], rules.turn)
+    for levels in rules.levels:
+        row[levels.column] = levels.values[levels.nearest(row[levels.column])]
+    held: Float64Array = np.tile(row, (horizon, 1))
+    return held
+
+
+def clamp(
+    values: Float64Array, rules: Rules, reference: Float64Array | None, columns: BoolArray
+) -> Float64Array:
+    """
+    Move each value to the nearest one that keeps the limits, step after step.
+
+    What may follow is counted from the last step as it was made here, not as it came. What is not
+    finite is held: a target stays, a change is zero. Dimensions are independent of each other; only
+    those in *columns* are touched.
+
+    Args:
+        values: Actions, shape ``[T, D]``.
+        rules: The rules of the space.
+        reference: The last command, shape ``[D]``, from which one step leads into the bounds;
+            ``None`` only if all dimensions are changes.
+        columns: Which dimensions to clamp, shape ``[D]``.
+
+    Returns:
+        Actions, shape ``[T, D]``.
+    """
+    out: Float64Array = values.copy()
+    start = np.zeros(values.shape[1]) if reference is None else reference
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is clipped
+        for of_kind, walk in (
+            (rules.linear, _walk_targets),
+            (rules.continuous_changes, _walk_changes),
+            (rules.periodic, _walk_angles),
+        ):
+            chosen = of_kind[columns[of_kind]]
+            if chosen.size:
+                limits = (rules.low[chosen], rules.high[chosen], rules.max_step[chosen])
+                out[:, chosen] = walk(values.take(chosen, axis=1), start[chosen], *limits)
+        for levels in rules.levels:
+            at = levels.column
+            if columns[at]:
+                out[:, at] = _switch(values[:, at], float(start[at]), levels)
+    return out
+
+
+def _walk_targets(
+    values: Float64Array,
+    before: Float64Array,
+    low: Float64Array,
+    high: Float64Array,
+    max_step: Float64Array,
+) -> Float64Array:
+    """Keep the bounds and the steps of targets; each stays where it was in a hole."""
+    holes = ~np.isfinite(values)
+    broken = np.any(holes, axis=1)
+    path = np.minimum(np.maximum(values, low), high)
+    least, most = np.empty_like(before), np.empty_like(before)
+    for i, row in enumerate(path):
+        if broken[i]:
+            np.copyto(row, before, where=holes[i])
+        np.subtract(before, max_step, out=least)
+        np.add(before, max_step, out=most)
+        np.maximum(row, least, out=row)
+        np.minimum(row, most, out=row)
+        before = row
+    return path
+
+
+def _walk_changes(
+    values: Float64Array,
+    before: Float64Array,
+    low: Float64Array,
+    high: Float64Array,
+    max_step: Float64Array,
+) -> Float64Array:
+    """Keep changes from speeding up too much; slowing down to zero is always allowed."""
+    path = np.minimum(np.maximum(np.where(np.isfinite(values), values, 0.0), low), high)
+    for row in path:
+        least = np.minimum(before, 0.0) - max_step
+        most = np.maximum(before, 0.0) + max_step
+        np.maximum(row, least, out=row)
+        np.minimum(row, most, out=row)
+        before = row
+    return path
+
+
+def _walk_angles(
+    values: Float64Array,
+    start: Float64Array,
+    low: Float64Array,
+    high: Float64Array,
+    max_step: Float64Array,
+) -> Float64Array:
+    """Keep the steps of angles that come round again, the short way."""
+    turn = high - low
+    holes = ~np.isfinite(values)
+    path, before = _inside(values, low, high, turn), _inside(start, low, high, turn)
+    for row, hole in zip(path, holes, strict=True):
+        np.copyto(row, before, where=hole)
+        step = short_way(row - before, turn)
+        reached = before + np.clip(step, -max_step, max_step)
+        np.copyto(row, _inside(reached, low, high, turn), where=np.abs(step) > max_step)
+        before = row
+    return path
+
+
+def _inside(
+    angles: Float64Array, low: Float64Array, high: Float64Array, turn: Float64Array
+) -> Float64Array:
+    """Write angles so that they are in bounds; those that are already stay as they are."""
+    same = np.clip(low + np.remainder(angles - low, turn), low, high)
+    inside: Float64Array = np.where((angles >= low) & (angles <= high), angles, same)
+    return inside
+
+
+def _switch(values: Float64Array, start: float, levels: Levels) -> Float64Array:
+    """
+    Switch between levels, with hysteresis; what cannot be reached in one step is approached.
+
+    A level is left when a value is beyond 60 % of the way to the next, so that noise between two
+    levels does not make a gripper chatter.
+    """
+    level = int(levels.nearest(np.array([start]))[0])
+    at_least = np.searchsorted(levels.rising, values, "left").tolist()
+    at_most = np.searchsorted(levels.falling, values, "right").tolist()
+    finite = np.isfinite(values).tolist()
+    path = []
+    for i, is_finite in enumerate(finite):
+        first, last = levels.reach[level]
+        if is_finite:
+            wanted = min(max(level, at_least[i]), at_most[i])
+        else:
+            wanted = level if levels.rest is None else levels.rest
+        level = min(max(wanted, first), last)
+        path.append(level)
+    chosen: Float64Array = levels.values[path]
+    return chosen

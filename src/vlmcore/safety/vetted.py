@@ -1,0 +1,188 @@
+"""Actions that a gate has vetted: the only thing that may be handed to a controller."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NoReturn
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from vlmcore._arrays import Float64Array, immutable
+from vlmcore.contracts.actions import ActionChunk, Stream
+from vlmcore.contracts.embodiment import LimitsSource
+from vlmcore.errors import UnsafeActionError
+from vlmcore.safety._rules import Rules
+from vlmcore.safety.audit import find
+from vlmcore.safety.report import RefusalReason, SafetyReport, ViolationKind
+
+__all__ = ["VettedChunk"]
+
+_ONLY = "only SafetyGate.vet() makes a VettedChunk"
+
+
+class VettedChunk:
+    """
+    Actions within every limit from the last command on; only `SafetyGate.vet` makes them.
+
+    There is no constructor, no copy with other values, no subclass and no way through pickle or a
+    file: what arrives from elsewhere is an `ActionChunk` and is vetted again. Whatever is computed
+    from the values is no longer vetted either.
+
+    Attributes:
+        values: Shape ``[T, D]``, float64, in memory that nobody can write to.
+        names: What each dimension is.
+        source: Which policy proposed the actions.
+        observed_at_s: Reading of the caller's monotonic clock at the newest frame that the policy
+            was shown.
+        streams: The named parts.
+        report: What was found in the chunk as it came.
+        limits_source: Where the limits come from; ``None`` if the gate was given a space only.
+        space_digest: SHA-256 of the action space that was vetted against.
+        last_command: What the first step follows, shape ``[D]``; ``None`` if it was not needed.
+    """
+
+    __slots__ = (
+        "_rules",
+        "last_command",
+        "limits_source",
+        "names",
+        "observed_at_s",
+        "report",
+        "source",
+        "space_digest",
+        "streams",
+        "values",
+    )
+
+    values: Float64Array
+    names: tuple[str, ...]
+    source: str
+    observed_at_s: float
+    streams: tuple[Stream, ...]
+    report: SafetyReport
+    limits_source: LimitsSource | None
+    space_digest: str
+    last_command: Float64Array | None
+    _rules: Rules
+
+    def __new__(cls, *_: object, **__: object) -> VettedChunk:
+        """Refuse."""
+        raise TypeError(_ONLY)
+
+    def __init_subclass__(cls) -> NoReturn:
+        """Refuse: a subclass could make its own."""
+        raise TypeError(_ONLY)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{name}: a VettedChunk cannot be changed")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{name}: a VettedChunk cannot be changed")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse: what comes out of a file was not vetted here."""
+        raise TypeError(f"{_ONLY}: pickle chunk.as_chunk(), and vet it again where it arrives")
+
+    def __setstate__(self, state: object) -> NoReturn:
+        """Refuse what a pickle was made to hold."""
+        raise TypeError(_ONLY)
+
+    def __replace__(self, **_: object) -> NoReturn:
+        """Refuse: other values are other actions."""
+        raise TypeError(f"{_ONLY}: change chunk.as_chunk(), and vet it again")
+
+    def __copy__(self) -> VettedChunk:
+        """Take itself: it cannot change."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> VettedChunk:
+        """Take itself: it cannot change."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<VettedChunk of {self.source!r}: {self.horizon} x {len(self.names)}>"
+
+    @property
+    def horizon(self) -> int:
+        """How many steps it has."""
+        return len(self.values)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the values as little-endian float64, row by row."""
+        return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
+
+    def as_chunk(self) -> ActionChunk:
+        """Give the actions as a policy would propose them; they are not vetted any more."""
+        return ActionChunk(
+            values=self.values,
+            names=self.names,
+            source=self.source,
+            observed_at_s=self.observed_at_s,
+            streams=self.streams,
+        )
+
+    def as_float32(self) -> npt.NDArray[np.float32]:
+        """
+        Give the values as float32, rounded towards the inside of the bounds.
+
+        Half of all float64 bounds are exceeded by their own rounding to float32. Here every number
+        is in bounds also when a controller compares it in float64. Rounding moves steps a little:
+        they keep their bound to twice the slack of `audit`, or nothing is given.
+
+        Returns:
+            Shape ``[T, D]``, in memory that nobody can write to. Values that came as float32 come
+            back bit by bit.
+
+        Raises:
+            UnsafeActionError: If float32 is too coarse to write values that keep the limits of this
+                space.
+        """
+        rules = self._rules
+        with np.errstate(over="ignore"):
+            rounded = self.values.astype(np.float32)
+        exact = rounded.astype(np.float64)
+        up, down = np.float32(np.inf), np.float32(-np.inf)
+        rounded = np.where(exact > rules.high, np.nextafter(rounded, down), rounded)
+        rounded = np.where(exact < rules.low, np.nextafter(rounded, up), rounded)
+        left = find(rounded.astype(np.float64), rules, self.last_command, slack=1.0)
+        if left is not None and left.kinds - {ViolationKind.REFERENCE_OUT_OF_BOUNDS}:
+            reason = RefusalReason.FLOAT32_TOO_COARSE
+            report = attrs.evolve(
+                self.report,
+                safe_for_handoff=False,
+                reason=reason,
+                findings=left,
+            )
+            raise UnsafeActionError(report, reason.value)
+        return immutable(rounded)
+
+
+def _issue(
+    chunk: ActionChunk,
+    values: Float64Array,
+    *,
+    report: SafetyReport,
+    rules: Rules,
+    last_command: Float64Array | None,
+    limits_source: LimitsSource | None,
+    space_digest: str,
+) -> VettedChunk:
+    """Make a vetted chunk of *values*; a test holds that the gate alone calls this."""
+    vetted: VettedChunk = object.__new__(VettedChunk)
+    names = rules.space.names
+    keep = object.__setattr__
+    keep(vetted, "values", immutable(values))
+    keep(vetted, "names", names)
+    keep(vetted, "source", chunk.source)
+    keep(vetted, "observed_at_s", chunk.observed_at_s)
+    # What was put in another order has its parts no longer side by side.
+    keep(vetted, "streams", chunk.streams if chunk.names == names else ())
+    keep(vetted, "report", report)
+    keep(vetted, "limits_source", limits_source)
+    keep(vetted, "space_digest", space_digest)
+    keep(vetted, "last_command", last_command)
+    keep(vetted, "_rules", rules)
+    return vetted
