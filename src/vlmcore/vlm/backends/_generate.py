@@ -23,7 +23,7 @@ def generation_config(
     Everything that an option speaks of is set, also to "off": otherwise the checkpoint's own
     defaults, often sampling at temperature 0.7, would stand in for what was not said.
     """
-    config = copy.deepcopy(model.generation_config)
+    config: transformers.GenerationConfig = copy.deepcopy(model.generation_config)
     config.do_sample = options.samples
     # Values that mean "off" and that transformers does not warn about in greedy decoding.
     config.temperature = options.temperature if options.samples else 1.0

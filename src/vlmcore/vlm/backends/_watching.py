@@ -88,7 +88,7 @@ class Answer:
             self._show(piece)
 
 
-class Watch(StoppingCriteria):  # type: ignore[misc]  # transformers is untyped here
+class Watch(StoppingCriteria):
     """
     Hands each new token to the answer that it belongs to, and says which rows are to stop.
 
