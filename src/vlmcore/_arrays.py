@@ -160,7 +160,7 @@ def _require_numbers(values: Sequence[Any], field: str) -> None:
         return
     for i, value in enumerate(values):
         if not isinstance(plain_float(value), float):
-            raise ContractError(f"{field}[{i}]", f"got {value!r:.80}, expected a number")
+            raise ContractError(f"{field}[{i}]", f"got {_shown(value)}, expected a number")
 
 
 def plain_float(value: Any) -> Any:
@@ -202,7 +202,9 @@ def require_count(**counts: int) -> None:
     """
     for field, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ContractError(field, f"got {count!r}, expected a whole number of at least 1")
+            raise ContractError(
+                field, f"got {_shown(count)}, expected a whole number of at least 1"
+            )
 
 
 def require_positive(**numbers: float) -> None:
@@ -214,7 +216,7 @@ def require_positive(**numbers: float) -> None:
     """
     for field, number in numbers.items():
         if not _is_finite_number(number) or number <= 0:
-            raise ContractError(field, f"got {number!r}, expected a finite number above 0")
+            raise ContractError(field, f"got {_shown(number)}, expected a finite number above 0")
 
 
 def require_finite_between(low: float, high: float, **numbers: float) -> None:
@@ -226,7 +228,9 @@ def require_finite_between(low: float, high: float, **numbers: float) -> None:
     """
     for field, number in numbers.items():
         if not _is_finite_number(number) or not low <= number <= high:
-            raise ContractError(field, f"got {number!r}, expected a number from {low} to {high}")
+            raise ContractError(
+                field, f"got {_shown(number)}, expected a number from {low} to {high}"
+            )
 
 
 def require_finite(**numbers: float) -> None:
@@ -238,7 +242,7 @@ def require_finite(**numbers: float) -> None:
     """
     for field, number in numbers.items():
         if not _is_finite_number(number):
-            raise ContractError(field, f"got {number!r}, expected a finite number")
+            raise ContractError(field, f"got {_shown(number)}, expected a finite number")
 
 
 def require_member(kind: type[enum.Enum], **values: object) -> None:
@@ -315,4 +319,14 @@ def _check_names(
 def _is_finite_number(number: object) -> bool:
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         return False
+    if isinstance(number, int):
+        return -_EXACT <= number <= _EXACT
     return math.isfinite(number)
+
+
+def _shown(value: object) -> str:
+    """Show a value in an error, shortly; Python refuses to write out huge whole numbers."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:
+        return f"a huge {type(value).__name__}"

@@ -1,0 +1,219 @@
+"""Tests of `vlmcore.contracts.embodiment`."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given
+
+from vlmcore.contracts.embodiment import (
+    ActionDim,
+    ActionSpace,
+    CameraSpec,
+    Embodiment,
+    LimitsSource,
+    Reference,
+)
+from vlmcore.errors import ContractError, LimitExceededError
+from vlmcore.testing.contract_strategies import action_spaces, embodiments
+
+JOINT = ActionDim(name="joint", unit="rad", low=-1.0, high=2.0, max_rate=3.0)
+SLIDE = ActionDim(name="slide", reference=Reference.DELTA, low=-0.1, high=0.1, max_step=0.05)
+TURN = ActionDim(name="turn", low=0.0, high=360.0, period=360.0, max_step=5.0)
+GRIPPER = ActionDim(name="gripper", low=0.0, high=1.0, levels=(0.0, 1.0))
+SPACE = ActionSpace(dims=(JOINT, SLIDE, TURN, GRIPPER), rate_hz=30)
+ROBOT: dict[str, Any] = {
+    "name": "robot",
+    "state_names": ("x", "y"),
+    "actions": SPACE,
+    "cameras": (CameraSpec(name="front"),),
+    "limits_source": LimitsSource.DATASET,
+}
+ARRAYS = ("low", "high", "max_step", "period", "is_change", "is_discrete")
+
+
+def test_a_space_holds_what_its_dimensions_say_as_arrays() -> None:
+    """
+    A rate becomes a step by the rate of control; what has no bound has an infinite one.
+    """
+    assert ("joint", "slide", "turn", "gripper") == SPACE.names
+    assert [-1.0, -0.1, 0.0, 0.0] == SPACE.low.tolist()
+    assert [2.0, 0.1, 360.0, 1.0] == SPACE.high.tolist()
+    assert [0.1, 0.05, 5.0, math.inf] == SPACE.max_step.tolist()
+    np.testing.assert_array_equal([np.nan, np.nan, 360.0, np.nan], SPACE.period)
+    assert [False, True, False, False] == SPACE.is_change.tolist()
+    assert [False, False, False, True] == SPACE.is_discrete.tolist()
+
+
+@pytest.mark.parametrize("copied", [SPACE, copy.deepcopy(SPACE), pickle.loads(pickle.dumps(SPACE))])
+@pytest.mark.parametrize("field", ARRAYS)
+def test_nobody_can_move_a_bound(copied: ActionSpace, field: str) -> None:
+    """
+    Not even by lifting the flag, nor after a copy in another process.
+    """
+    array = getattr(copied, field)
+
+    assert np.bool_ == array.dtype if field.startswith("is_") else np.float64 == array.dtype
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        array.flags.writeable = True
+
+
+def test_spaces_are_compared_by_what_they_say() -> None:
+    """
+    Equal, with the same hash, wherever they came from.
+    """
+    other = pickle.loads(pickle.dumps(SPACE))
+
+    assert SPACE == other
+    assert hash(SPACE) == hash(other)
+    assert SPACE != attrs.evolve(SPACE, rate_hz=20)
+
+
+def test_a_dimension_is_found_by_its_name() -> None:
+    """
+    The names that there are are listed.
+    """
+    assert 2 == SPACE.index("turn")
+    with pytest.raises(ContractError, match=r"^name: got 'Turn', expected one of joint, slide, tu"):
+        SPACE.index("Turn")
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        ((), "got 0 names, expected 1 to 2048"),
+        ((JOINT, SLIDE, JOINT), r"got \['joint'\] more than once"),
+        ((JOINT, "slide"), "expected a tuple of ActionDim"),
+        ("joint", "expected a tuple of ActionDim"),
+        (None, "expected a tuple of ActionDim"),
+        (tuple(attrs.evolve(JOINT, name=f"j{i}") for i in range(2049)), "got 2049 names"),
+    ],
+)
+def test_a_space_has_dimensions_with_names_of_their_own(dims: Any, message: str) -> None:
+    """
+    1 to 2,048.
+    """
+    with pytest.raises(ContractError, match=f"^dims: .*{message}"):
+        ActionSpace(dims=dims, rate_hz=20)
+
+
+def test_a_space_of_2048_dimensions_at_10000_hz_is_the_largest() -> None:
+    """
+    The limits belong to what is allowed.
+    """
+    dims = tuple(attrs.evolve(JOINT, name=f"j{i}") for i in range(2048))
+    assert 2048 == len(ActionSpace(dims=dims, rate_hz=10_000).low)
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, math.nan, math.inf, 10_000.1, True, "20", None])
+def test_the_rate_of_control_is_above_0_and_up_to_10000(wrong: Any) -> None:
+    """
+    It is what a rate is divided by.
+    """
+    with pytest.raises(ContractError, match=r"^rate_hz: got "):
+        ActionSpace(dims=(JOINT,), rate_hz=wrong)
+
+
+@pytest.mark.parametrize(("rate", "hz"), [(5e-324, 10_000), (1e308, 1e-3)])
+def test_a_rate_that_makes_no_step_is_refused(rate: float, hz: float) -> None:
+    """
+    A step of 0 would hold the robot for ever, an infinite one would be no bound.
+    """
+    with pytest.raises(ContractError, match=r"^max_rate: got .* a step that float64 can hold"):
+        ActionSpace(dims=(attrs.evolve(JOINT, max_rate=rate),), rate_hz=hz)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"height_px": 480}, "^width_px: got None, expected both sides or neither"),
+        ({"width_px": 480}, "^height_px: got None"),
+        ({"height_px": 0, "width_px": 1}, "^height_px: got 0"),
+        ({"height_px": 1, "width_px": 1.0}, "^width_px: got 1.0"),
+        ({"height_px": 4097, "width_px": 4096}, "^max_frame_pixels: got "),
+        ({"name": ""}, "^name: got blank"),
+    ],
+)
+def test_a_camera_has_a_name_and_both_sides_or_none(fields: dict[str, Any], message: str) -> None:
+    """
+    At most 16 Mi pixels.
+    """
+    with pytest.raises(ContractError, match=message):
+        CameraSpec(**{"name": "front", **fields})
+    assert 4096 == CameraSpec(name="front", height_px=4096, width_px=4096).height_px
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": "a\tb"}, "^name: got 'a.tb', expected no control characters"),
+        ({"state_names": ()}, "^state_names: got 0 names"),
+        ({"state_names": ("x", "x")}, r"^state_names: got \['x'\] more than once"),
+        ({"state_names": ("x", 3)}, r"^state_names\[1\]: got int"),
+        ({"state_names": "xy"}, "^state_names: got str, expected a tuple of names"),
+        ({"state_names": (["x"],)}, r"^state_names\[0\]: got list"),
+        ({"actions": (JOINT,)}, "^actions: got tuple, expected an ActionSpace"),
+        ({"cameras": ()}, "^cameras: got 0 names"),
+        ({"cameras": ("front",)}, "^cameras: got .* expected a tuple of CameraSpec"),
+        ({"cameras": (CameraSpec(name="a"),) * 2}, r"^cameras: got \['a'\] more than once"),
+        ({"cameras": tuple(CameraSpec(name=str(i)) for i in range(17))}, "^cameras: got 17"),
+        ({"limits_source": "dataset"}, "^limits_source: got 'dataset', expected one of Limits"),
+        ({"action_mode": "a\nb"}, "^action_mode: got"),
+        ({"action_mode": None}, "^action_mode: got NoneType"),
+        ({"notes": None}, "^notes: got NoneType, expected text"),
+        ({"notes": "x" * 16_385}, "^max_notes_characters: got 16385, limit is 16384"),
+    ],
+)
+def test_an_embodiment_says_which_field_is_wrong(fields: dict[str, Any], message: str) -> None:
+    """
+    One clear error each.
+    """
+    with pytest.raises(ContractError, match=message):
+        Embodiment(**ROBOT | fields)
+
+
+def test_lists_of_names_become_tuples() -> None:
+    """
+    Canonical, so that equal robots compare equal.
+    """
+    made = Embodiment(**ROBOT | {"state_names": ["x", "y"], "cameras": [CameraSpec(name="front")]})
+
+    assert Embodiment(**ROBOT) == made
+    assert ("front",) == made.camera_names
+
+
+def test_limits_are_refused_as_limits() -> None:
+    """
+    With the numbers to be read.
+    """
+    with pytest.raises(LimitExceededError) as caught:
+        Embodiment(**ROBOT, notes="x" * 20_000)
+    assert (20_000, 16_384) == (caught.value.actual, caught.value.allowed)
+
+
+@given(action_spaces())
+def test_a_space_is_within_itself(space: ActionSpace) -> None:
+    """
+    What the gate relies on: ordered bounds, steps above zero, and a way to stand still.
+    """
+    assert (space.low < space.high).all()
+    assert (space.max_step > 0).all()
+    assert np.isinf(space.max_step[~space.is_discrete]).sum() == 0
+    assert ((space.low <= 0) & (space.high >= 0))[space.is_change].all()
+    assert not (space.is_change & np.isfinite(space.period)).any()
+
+
+@given(embodiments())
+def test_an_embodiment_crosses_a_process_boundary(embodiment: Embodiment) -> None:
+    """
+    As it was.
+    """
+    assert embodiment == pickle.loads(pickle.dumps(embodiment))
