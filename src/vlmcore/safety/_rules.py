@@ -62,7 +62,7 @@ class Levels:
         under, over = values[:-1], values[1:]
         is_change = dim.reference.is_change
         reach = []
-        for level in values:
+        for level in values.tolist():
             least = (min(level, 0.0) if is_change else level) - step
             most = (max(level, 0.0) if is_change else level) + step
             first, after = np.searchsorted(values, least), np.searchsorted(values, most, "right")

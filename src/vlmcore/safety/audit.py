@@ -121,7 +121,7 @@ def find(
         reference: The last command, shape ``[D]``, finite; ``None`` if nobody knows.
         slack: How many times the slack of a step is added to it once more.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # NaN and what overflows keeps no limit
+    with np.errstate(all="ignore"):  # NaN and what overflows keeps no limit
         start = _start(values[0], rules) if reference is None else reference
         path = np.concatenate((start[np.newaxis], values))
         within = path >= rules.low
@@ -133,7 +133,7 @@ def find(
         steps = rules.steps(values, path[:-1])
         allowed = rules.allowed_step + slack * rules.slack if slack else rules.allowed_step
         kept = np.abs(steps) <= allowed
-    levels = _are_levels(values, rules)
+        levels = _are_levels(values, rules)
     unknown = reference is None and len(rules.changes) < len(rules.low)
     if is_within and _all(kept) and not unknown and (levels is None or _all(levels)):
         return None

@@ -181,12 +181,13 @@ class SafetyGate:
     ) -> tuple[Float64Array, RefusalReason | None]:
         """Make *values* safe; where that cannot be, give them as they are, and say why."""
         rules, reference = self._rules, findings.reference
-        if (why := _why_no_remedy(self.remedy, findings, rules)) is not None:
-            return values, why
-        if self.remedy is Remedy.CLAMP:
-            safe = clamp(values, rules, reference, findings.columns())
-        else:
-            safe = hold(rules, reference, len(values))
+        with np.errstate(all="ignore"):  # what overflows is out of reach, and refused
+            if (why := _why_no_remedy(self.remedy, findings, rules)) is not None:
+                return values, why
+            if self.remedy is Remedy.CLAMP:
+                safe = clamp(values, rules, reference, findings.columns())
+            else:
+                safe = hold(rules, reference, len(values))
         left = find(safe, rules, reference)
         # That the last command is out of bounds stays true; what matters is that no step is.
         if left is not None and left.kinds - _ABOUT_REFERENCE:

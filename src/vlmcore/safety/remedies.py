@@ -72,7 +72,8 @@ def clamp(
 
     What may follow is counted from the last step as it was made here, not as it came. What is not
     finite is held: a target stays, a change is zero. Dimensions are independent of each other; only
-    those in *columns* are touched.
+    those in *columns* are touched. What overflows on the way is clipped: NumPy's warnings about it
+    are the caller's to silence.
 
     Args:
         values: Actions, shape ``[T, D]``.
@@ -86,20 +87,19 @@ def clamp(
     """
     out: Float64Array = values.copy()
     start = np.zeros(values.shape[1]) if reference is None else reference
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is clipped
-        for of_kind, walk in (
-            (rules.linear, _walk_targets),
-            (rules.continuous_changes, _walk_changes),
-            (rules.periodic, _walk_angles),
-        ):
-            chosen = of_kind[columns[of_kind]]
-            if chosen.size:
-                limits = (rules.low[chosen], rules.high[chosen], rules.max_step[chosen])
-                out[:, chosen] = walk(values.take(chosen, axis=1), start[chosen], *limits)
-        for levels in rules.levels:
-            at = levels.column
-            if columns[at]:
-                out[:, at] = _switch(values[:, at], float(start[at]), levels)
+    for of_kind, walk in (
+        (rules.linear, _walk_targets),
+        (rules.continuous_changes, _walk_changes),
+        (rules.periodic, _walk_angles),
+    ):
+        chosen = of_kind[columns[of_kind]]
+        if chosen.size:
+            limits = (rules.low[chosen], rules.high[chosen], rules.max_step[chosen])
+            out[:, chosen] = walk(values.take(chosen, axis=1), start[chosen], *limits)
+    for levels in rules.levels:
+        at = levels.column
+        if columns[at]:
+            out[:, at] = _switch(values[:, at], float(start[at]), levels)
     return out
 
 

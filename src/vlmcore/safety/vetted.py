@@ -141,12 +141,12 @@ class VettedChunk:
                 space.
         """
         rules = self._rules
-        with np.errstate(over="ignore"):
-            rounded = self.values.astype(np.float32)
-        exact = rounded.astype(np.float64)
         up, down = np.float32(np.inf), np.float32(-np.inf)
-        rounded = np.where(exact > rules.high, np.nextafter(rounded, down), rounded)
-        rounded = np.where(exact < rules.low, np.nextafter(rounded, up), rounded)
+        with np.errstate(all="ignore"):  # what overflows is brought back, or found below
+            rounded = self.values.astype(np.float32)
+            exact = rounded.astype(np.float64)
+            rounded = np.where(exact > rules.high, np.nextafter(rounded, down), rounded)
+            rounded = np.where(exact < rules.low, np.nextafter(rounded, up), rounded)
         left = find(rounded.astype(np.float64), rules, self.last_command, slack=1.0)
         if left is not None and left.kinds - {ViolationKind.REFERENCE_OUT_OF_BOUNDS}:
             reason = RefusalReason.FLOAT32_TOO_COARSE

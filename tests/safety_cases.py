@@ -1,0 +1,30 @@
+"""Small spaces and chunks for tests of the gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import ActionDim, ActionSpace, Reference
+
+JOINT = ActionDim(name="x", low=-1.0, high=1.0, max_step=0.1)
+SLIDE = ActionDim(name="dx", reference=Reference.DELTA, low=-0.05, high=0.05, max_step=0.02)
+WHEEL = ActionDim(name="turn", low=-3.0, high=3.0, period=6.0, max_step=0.5)
+GRIPPER = ActionDim(name="gripper", low=0.0, high=1.0, levels=(0.0, 1.0))
+
+
+def joint(max_step: float = 0.1, name: str = "x", bound: float = 1.0) -> ActionDim:
+    """Make a joint that moves between plus and minus *bound*."""
+    return ActionDim(name=name, low=-bound, high=bound, max_step=max_step)
+
+
+def space(*dims: ActionDim) -> ActionSpace:
+    """Make a space at 20 Hz."""
+    return ActionSpace(dims=dims, rate_hz=20)
+
+
+def chunk(values: Any, *names: str, **more: Any) -> ActionChunk:
+    """Make a chunk; its dimensions are called x if nothing is said."""
+    return ActionChunk(
+        values=values, names=names or ("x",), source="test", observed_at_s=12.5, **more
+    )

@@ -1,0 +1,173 @@
+"""Tests of `vlmcore.safety.remedies`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, joint, space
+from vlmcore.contracts.embodiment import ActionDim, Reference
+from vlmcore.safety._rules import Rules
+from vlmcore.safety.remedies import can_return, can_stay, clamp, hold
+
+NAN = math.nan
+GEAR = ActionDim(name="g", low=0, high=4, levels=(0.0, 1.0, 2.0, 4.0), max_step=1.0)
+PULSE = ActionDim(
+    name="p", reference=Reference.DELTA, low=-2, high=2, levels=(-2.0, -1.0, 0.0, 2.0), max_step=1
+)
+
+
+def clamped(values: list[float], dim: ActionDim, start: float | None) -> list[float]:
+    """Clamp one dimension."""
+    column = np.array(values)[:, np.newaxis]
+    reference = None if start is None else np.array([start])
+    with np.errstate(all="ignore"):  # as the gate does
+        out = clamp(column, Rules.of(space(dim)), reference, np.ones(1, bool))
+    return out.ravel().tolist()
+
+
+def held(dim: ActionDim, start: float) -> list[float]:
+    """Hold one dimension for two steps."""
+    return hold(Rules.of(space(dim)), np.array([start]), 2).ravel().tolist()
+
+
+def test_each_step_follows_the_one_that_was_made() -> None:
+    """
+    A jump becomes a ramp.
+    """
+    assert [0.25, 0.5, 0.75, 0.6] == clamped([0.9, 0.9, 0.9, 0.6], joint(0.25), 0.0)
+
+
+def test_what_is_not_asked_for_is_not_touched() -> None:
+    """
+    Dimensions are independent.
+    """
+    rules = Rules.of(space(joint(name="x"), joint(name="y")))
+    values = np.full((2, 2), 5.0)
+    out = clamp(values, rules, np.zeros(2), np.array([False, True]))
+    assert [[5.0, 0.1], [5.0, 0.2]] == out.tolist()
+    assert 5.0 == values.min()
+
+
+def test_nan_in_one_target_does_not_hold_the_others() -> None:
+    """
+    Only where it is.
+    """
+    rules = Rules.of(space(joint(name="x"), joint(name="y")))
+    values = np.array([[NAN, 0.1], [0.1, math.inf], [0.2, 0.2]])
+    out = clamp(values, rules, np.zeros(2), np.ones(2, bool))
+    assert [[0.0, 0.1], [0.1, 0.1], [0.2, 0.2]] == out.tolist()
+
+
+def test_a_change_that_is_lost_is_zero() -> None:
+    """
+    And what follows speeds up from zero.
+    """
+    assert [0.02, 0.0, 0.02, 0.04] == clamped([0.05, NAN, 0.05, 0.05], SLIDE, 0.0)
+    assert [0.02] == clamped([0.05], SLIDE, None)
+
+
+def test_a_change_may_turn_round_at_once_but_not_speed_up() -> None:
+    """
+    From 0.05 to -0.02 at the most.
+    """
+    assert [-0.02, -0.04, 0.0] == clamped([-0.05, -0.05, 0.0], SLIDE, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "expected"),
+    [
+        ([2.75, -2.75], 2.5, [2.75, -2.75]),  # over the seam, within the step
+        ([-2.0, -2.0], 2.75, [-2.75, -2.25]),  # the short way, over the seam
+        ([0.0], 2.75, [2.25]),
+        ([2.0, 2.0], -2.75, [2.75, 2.25]),
+        ([3.25], 2.75, [-2.75]),  # the same angle, written in bounds
+        ([2.75 + 60.0], 2.5, [2.75]),
+        ([NAN, math.inf, 2.75], 2.5, [2.5, 2.5, 2.75]),
+        ([-2.5], 3.25, [-2.5]),  # the last command may be written otherwise, too
+    ],
+)
+def test_an_angle_goes_the_short_way_and_stays_in_bounds(values, start, expected) -> None:
+    """
+    One turn is 6, and a step is 0.5.
+    """
+    assert expected == clamped(values, WHEEL, start)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "expected"),
+    [
+        ([0.6, 0.61, 0.4, 0.39], 0, [0, 1, 1, 0]),  # left beyond 60 % of the way
+        ([-9, 9, -9], 0, [0, 1, 0]),
+        ([NAN, math.inf], 1, [1, 1]),
+        ([0.5], 0.9, [1]),  # a measured start is the nearest level
+    ],
+)
+def test_a_gripper_switches_with_hysteresis(values, start, expected) -> None:
+    """
+    Noise between two levels does not make it chatter.
+    """
+    assert expected == clamped(values, GRIPPER, start)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "expected"),
+    [
+        ([2, 2], 0, [1, 2]),  # over the level between
+        ([4, 4], 1, [2, 2]),  # a gap that is too wide is not jumped
+        ([0], 4, [4]),
+        ([0.5, 1.65, 1.45, 1.35], 1, [1, 2, 2, 1]),
+        ([0.3], 2, [1]),
+    ],
+)
+def test_levels_with_a_step_bound_are_approached(values, start, expected) -> None:
+    """
+    As near as each step may go, and never between them.
+    """
+    assert expected == clamped(values, GEAR, start)
+
+
+def test_a_discrete_change_stops_at_once_and_speeds_up_by_its_steps() -> None:
+    """
+    0 is always reached.
+    """
+    assert [0.0, -1.0, -2.0, 0.0, 0.0] == clamped([0, -2, -2, NAN, 2], PULSE, 2.0)
+    assert [-1.0] == clamped([-2], PULSE, None)
+
+
+def test_holding_stays_or_stops() -> None:
+    """
+    A target stays, a change is zero, an angle is written in bounds, a level is the nearest.
+    """
+    assert [0.3, 0.3] == held(JOINT, 0.3)
+    assert [0.0, 0.0] == held(SLIDE, 0.04)
+    assert [-2.75, -2.75] == held(WHEEL, 3.25)
+    assert [1.0, 1.0] == held(GRIPPER, 0.9)
+    assert [0.0, 0.0] == held(PULSE, -2)
+    assert [[0.0]] == hold(Rules.of(space(SLIDE)), None, 1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("dim", "at", "returns", "stays"),
+    [
+        (JOINT, 1.0, True, True),
+        (JOINT, -1.0, True, True),
+        (JOINT, 1.1, True, False),
+        (JOINT, -1.05, True, False),
+        (JOINT, 1.2, False, False),
+        (JOINT, -1.2, False, False),
+        (SLIDE, 9.0, True, True),
+        (WHEEL, 9.0, True, True),
+        (GRIPPER, 1.5, True, False),
+    ],
+)
+def test_from_where_one_step_leads_into_bounds(
+    dim: ActionDim, at: float, *, returns: bool, stays: bool
+) -> None:
+    """
+    And where the robot may be held.
+    """
+    rules = Rules.of(space(dim))
+    assert (returns, stays) == (can_return(np.array([at]), rules), can_stay(np.array([at]), rules))

@@ -1,0 +1,98 @@
+"""Tests of `vlmcore.safety.report`."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from safety_cases import GRIPPER, JOINT, SLIDE, chunk, joint, space
+from vlmcore.errors import UnsafeActionError
+from vlmcore.safety import SafetyGate, Violation, ViolationKind
+
+
+def test_violations_say_what_where_and_which_limit() -> None:
+    """
+    By step, then by dimension, then by kind; the last command has no step.
+    """
+    gate = SafetyGate(space=space(JOINT, SLIDE, GRIPPER))
+    values = [[0.5, math.nan, 0.25], [-2.0, 0.05, 1.0]]
+    report = gate.check(chunk(values, "x", "dx", "gripper"), last_command=[1.5, 0.0, 0.0])
+
+    listed = [
+        (each.kind.value, each.step, each.name, each.value, each.limit)
+        for each in report.violations
+    ]
+    assert [
+        ("step", 0, "x", -1.0, 0.1),
+        ("reference_out_of_bounds", None, "x", 1.5, 1.0),
+        ("non_finite", 0, "dx", pytest.approx(math.nan, nan_ok=True), None),
+        ("not_a_level", 0, "gripper", 0.25, 0.0),
+        ("out_of_bounds", 1, "x", -2.0, -1.0),
+        ("step", 1, "x", -2.5, 0.1),
+        ("step", 1, "dx", 0.05, 0.02),
+    ] == listed
+    assert 7 == report.total
+    assert (
+        "test, 2 x 3 values: 1 not finite, 1 out of bounds, 3 too far from the step before, "
+        "1 not a level, 1 with a last command out of bounds; first: step 0, 'x': -1 too far from "
+        "the step before (limit 0.1)"
+    ) == str(report)
+
+
+def test_a_thousand_violations_are_counted_and_a_hundred_are_listed() -> None:
+    """
+    The first ones; a report of a long chunk stays readable.
+    """
+    gate = SafetyGate(space=space(joint(name="x"), joint(name="y")))
+    values = np.tile([[9.0, 0.0], [-9.0, 0.0]], (500, 1))
+    report = gate.check(chunk(values, "x", "y"), last_command=[0, 0])
+    assert (1000, 1000) == (
+        report.counts[ViolationKind.OUT_OF_BOUNDS],
+        report.counts[ViolationKind.STEP],
+    )
+    assert 100 == len(report.violations)
+    assert 49 == report.violations[-1].step
+    assert 3 == len(report.findings.violations(3))
+
+
+def test_a_clean_report_says_so() -> None:
+    """
+    With every kind, and none of it.
+    """
+    report = SafetyGate(space=space(JOINT)).check(chunk([[0.0]]), last_command=[0.0])
+    assert ("test, 1 x 1 values: all kept", (), 0) == (
+        str(report),
+        report.violations,
+        report.total,
+    )
+    assert set(ViolationKind) == set(report.counts)
+
+
+def test_a_start_that_is_unknown_has_no_limit_to_show() -> None:
+    """
+    The value is the first command.
+    """
+    report = SafetyGate(space=space(JOINT)).check(chunk([[0.5]]), last_command=None)
+    (violation,) = report.violations
+    assert (
+        Violation(kind=ViolationKind.START_UNKNOWN, step=0, dim=0, name="x", value=0.5, limit=None)
+        == violation
+    )
+    assert "step 0, 'x': 0.5 without a last command" == str(violation)
+
+
+def test_a_refusal_crosses_a_process_boundary_with_its_report() -> None:
+    """
+    Rollouts run in workers.
+    """
+    with pytest.raises(UnsafeActionError) as error:
+        SafetyGate(space=space(JOINT)).vet(chunk([[0.5]]), last_command=[0.0])
+    other = pickle.loads(pickle.dumps(error.value))
+    assert (str(error.value), error.value.report.violations) == (
+        str(other),
+        other.report.violations,
+    )
+    assert "violations: test, 1 x 1 values: 1 too far from the step before" in str(other)

@@ -1,0 +1,50 @@
+"""Tests of `vlmcore.safety._rules`: what a step is forgiven, and what a digest covers."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, space
+from vlmcore.contracts.embodiment import ActionDim, ActionSpace
+from vlmcore.safety._rules import Rules, space_digest
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "max_step", "slack"),
+    [
+        (-1.0, 1.0, 0.1, 4 * 2**-23),
+        (-1e-6, 1e-6, 1e-7, 4e-6 * 2**-23),  # it scales with the dimension
+        (-1.0, 0.5, 8.0, 32 * 2**-23),
+        (0.0, 1e6, 0.01, 1e-4),  # float32 is too coarse here: a hundredth of the bound
+        (0.0, 1e6, 1e-12, 16e6 * 2**-52),  # and float64 nearly so
+    ],
+)
+def test_a_step_is_forgiven_what_float32_cannot_help(low, high, max_step, slack) -> None:
+    """
+    And no more than a hundredth of itself.
+    """
+    rules = Rules.of(space(ActionDim(name="x", low=low, high=high, max_step=max_step)))
+    assert slack == pytest.approx(rules.slack[0], rel=1e-12, abs=0)
+    assert max_step + rules.slack[0] == rules.allowed_step[0]
+
+
+def test_the_digest_of_a_space_covers_all_that_it_says() -> None:
+    """
+    Every field of a dimension, their order, and the rate.
+    """
+    dims = (JOINT, SLIDE, WHEEL, GRIPPER)
+    base = space(*dims)
+    others = [
+        ActionSpace(dims=dims, rate_hz=21),
+        space(*dims[::-1]),
+        space(*dims[1:]),
+        space(attrs.evolve(JOINT, name="q"), *dims[1:]),
+        space(attrs.evolve(JOINT, unit="rad"), *dims[1:]),
+        space(attrs.evolve(JOINT, high=1.5), *dims[1:]),
+        space(attrs.evolve(JOINT, max_step=None, max_rate=0.1), *dims[1:]),
+        space(*dims[:3], attrs.evolve(GRIPPER, levels=(0.0, 0.5))),
+    ]
+    digests = [space_digest(each) for each in (base, *others)]
+    assert len(digests) == len(set(digests))
+    assert space_digest(space(*dims)) == digests[0]

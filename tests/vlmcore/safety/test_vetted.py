@@ -1,0 +1,171 @@
+"""Tests of `vlmcore.safety.vetted`: nobody but the gate makes a vetted chunk."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import pickle
+
+import attrs
+import numpy as np
+import pytest
+
+from architecture.tree import module_files, module_name, parse
+from safety_cases import GRIPPER, JOINT, SLIDE, chunk, joint, space
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import ActionDim
+from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.safety import SafetyGate, VettedChunk
+
+
+@pytest.fixture
+def vetted() -> VettedChunk:
+    return SafetyGate(space=space(JOINT)).vet(chunk([[0.1], [0.2]]), last_command=[0.0])
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        lambda _: VettedChunk(),
+        lambda came: VettedChunk(values=came.values, names=came.names),
+        lambda _: VettedChunk.__new__(VettedChunk),
+        lambda came: attrs.evolve(came, values=np.ones((2, 1))),
+        lambda came: came.__replace__(values=np.ones((2, 1))),
+        lambda _: type("Mine", (VettedChunk,), {}),
+        pickle.dumps,
+        lambda came: came.__reduce_ex__(4),
+        lambda came: came.__reduce__(),
+        lambda came: came.__setstate__({"values": np.ones((2, 1))}),
+    ],
+)
+def test_s14_only_the_gate_makes_a_vetted_chunk(trick, vetted: VettedChunk) -> None:
+    """
+    Not a call, nor a copy with other values, a subclass, or a pickle.
+    """
+    with pytest.raises((TypeError, attrs.exceptions.NotAnAttrsClassError)):
+        trick(vetted)
+
+
+@pytest.mark.skipif(not hasattr(copy, "replace"), reason="copy.replace is of Python 3.13")
+def test_s14_copy_replace_makes_none(vetted: VettedChunk) -> None:
+    """
+    Other values are other actions.
+    """
+    with pytest.raises(TypeError, match="vet it again"):
+        copy.replace(vetted, values=np.ones((2, 1)))
+
+
+def test_s14_a_pickle_that_was_made_by_hand_is_refused() -> None:
+    """
+    One that makes an empty one and fills it, as pickle does by itself.
+    """
+    forged = b"ccopyreg\n__newobj__\n(cvlmcore.safety.vetted\nVettedChunk\ntR(dVvalues\nI1\nsb."
+    with pytest.raises(TypeError):
+        pickle.loads(forged)
+
+
+def test_s14_a_vetted_chunk_cannot_be_changed(vetted: VettedChunk) -> None:
+    """
+    Neither its fields nor its arrays.
+    """
+    for name in ("values", "report", "new"):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            setattr(vetted, name, None)
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        del vetted.values
+    with pytest.raises(ValueError, match="read-only"):
+        vetted.values[0, 0] = 6.0
+    assert vetted is copy.copy(vetted) is copy.deepcopy(vetted)
+
+
+def test_s14_every_transform_drops_the_status(vetted: VettedChunk) -> None:
+    """
+    What is computed from the values is a plain array, or a chunk to be vetted again.
+    """
+    plain = vetted.as_chunk()
+    assert ActionChunk is type(plain)
+    assert (vetted.names, vetted.source, vetted.observed_at_s) == (
+        plain.names,
+        plain.source,
+        plain.observed_at_s,
+    )
+    with pytest.raises(ContractError):
+        SafetyGate(space=space(JOINT)).vet(vetted, last_command=[0.0])
+
+
+def test_s14_it_carries_what_it_was_vetted_against(vetted: VettedChunk) -> None:
+    """
+    The space, the reference, the time of the observation, and a digest of the values.
+    """
+    other = SafetyGate(space=space(joint(0.2))).vet(vetted.as_chunk(), last_command=[0.0])
+    assert vetted.space_digest != other.space_digest
+    assert vetted.digest == other.digest == hashlib.sha256(vetted.values.tobytes()).hexdigest()
+    assert ([0.0], 12.5, None) == (
+        vetted.last_command.tolist(),
+        vetted.observed_at_s,
+        vetted.limits_source,
+    )
+    assert "<VettedChunk of 'test': 2 x 1>" == repr(vetted)
+    assert (
+        SafetyGate(space=space(SLIDE)).vet(chunk([[0.0]], "dx"), last_command=None).last_command
+        is None
+    )
+
+
+def test_the_gate_alone_issues_vetted_chunks() -> None:
+    """
+    In the whole package there is one call.
+    """
+    calls = [
+        module_name(file)
+        for file in module_files()
+        for node in ast.walk(parse(file))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("_issue")
+    ]
+    assert ["vlmcore.safety.gate"] == calls
+
+
+@pytest.mark.parametrize("bound", [0.1, 0.3, 1 / 3, np.pi, 1e-40, 1e-46])
+def test_float32_is_rounded_towards_the_inside(bound: float) -> None:
+    """
+    In exact arithmetic, at both ends.
+    """
+    dim = ActionDim(name="x", low=-bound, high=bound, max_step=4 * bound)
+    came = SafetyGate(space=space(dim)).vet(chunk([[bound], [-bound]]), last_command=[0.0])
+    upper, lower = came.as_float32().ravel().astype(np.float64).tolist()
+    assert -bound <= lower <= upper <= bound
+    assert upper == pytest.approx(bound, rel=2**-22, abs=3e-45)
+
+
+def test_levels_are_still_levels_as_float32() -> None:
+    """
+    A level that float32 cannot write is read as the level again.
+    """
+    tenths = ActionDim(name="x", low=0.1, high=0.7, levels=(0.1, 0.3, 0.7))
+    gate = SafetyGate(space=space(tenths))
+    came = gate.vet(chunk([[0.1], [0.3], [0.7]]), last_command=[0.1]).as_float32()
+    assert 3 == gate.vet(chunk(came), last_command=[0.1]).horizon
+    assert [1.0] == SafetyGate(space=space(GRIPPER)).vet(
+        chunk([[1]], "gripper"), last_command=[0]
+    ).as_float32().ravel().tolist()
+
+
+@pytest.mark.parametrize(
+    ("dim", "values", "start"),
+    [
+        (ActionDim(name="x", low=0, high=1, max_step=1e-9), [[0.3 + 1e-9]], 0.3),
+        (ActionDim(name="x", low=0, high=1e308, max_step=1e300), [[5e307]], 5e307),
+        (ActionDim(name="x", low=0.1, high=0.1 + 2e-16, max_step=1), [[0.1]], 0.1),
+    ],
+)
+def test_float32_that_is_too_coarse_gives_nothing(dim: ActionDim, values, start: float) -> None:
+    """
+    Rather than values that break a step or a bound.
+    """
+    came = SafetyGate(space=space(dim)).vet(chunk(values), last_command=[start])
+    with pytest.raises(UnsafeActionError) as error:
+        came.as_float32()
+    assert "float32_too_coarse" == error.value.reason
+    assert not error.value.report.safe_for_handoff
+    assert came.report.safe_for_handoff
