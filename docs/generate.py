@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import inspect
 import io
+import json
 import os
 import re
 import sys
@@ -22,6 +23,7 @@ import attrs
 
 from vlmcore import errors, limits
 from vlmcore.cli import main as command
+from vlmcore.contracts.schemas import DOCUMENTS, DocumentKind
 from vlmcore.vlm.catalog import MODELS
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -35,6 +37,8 @@ def pages() -> dict[str, str]:
         "limits.md": limits_page(),
         "models.md": models_page(),
         "command.md": command_page(),
+        "robot-documents.md": robot_documents_page(),
+        **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
     }
 
 
@@ -124,6 +128,37 @@ def command_page() -> str:
     return "\n".join(lines)
 
 
+def robot_documents_page() -> str:
+    """Write the keys of each document of robots."""
+    lines = [
+        NOTE,
+        "",
+        "# Documents of robots",
+        "",
+        "What `vlmcore.contracts.documents` reads and writes, as JSON. Reading is strict: keys",
+        "that are not listed here are refused, and all faults are told at once, each with its",
+        "place. A missing `schema` or `version` means version 1.",
+    ]
+    for name, kind in DOCUMENTS.items():
+        lines += [
+            "",
+            f"## {kind.schema_id}",
+            "",
+            f"{kind.title} [JSON Schema](schemas/{name}.json)",
+        ]
+        lines += ["", "| key | | what |", "| --- | --- | --- |"]
+        for key, field in kind.keys.items():
+            notes = ["may be missing"] if field.optional else []
+            notes += [f"also read as `{field.alias}`"] if field.alias else []
+            lines.append(f"| `{key}` | {', '.join(notes)} | {field.meaning} |")
+    return "\n".join(lines)
+
+
+def schema_file(kind: DocumentKind) -> str:
+    """Write the JSON Schema of a document."""
+    return json.dumps(kind.json_schema(), indent=2)
+
+
 def help_of(*words: str) -> str:
     """Run ``vlmcore ... --help`` at a width of 80 columns, without colours."""
     printed = io.StringIO()
@@ -158,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not file.exists() or file.read_text(encoding="utf-8") != f"{text}\n":
             stale.append(name)
             if not options.check:
+                file.parent.mkdir(exist_ok=True)
                 file.write_text(f"{text}\n", encoding="utf-8")
     word = "out of date" if options.check else "written"
     print(f"{word}: {', '.join(stale)}" if stale else "every page is up to date")  # noqa: T201

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from typing import Any
 
@@ -9,10 +10,17 @@ import numpy as np
 import pytest
 
 from vlmcore._arrays import (
+    immutable,
+    plain_float,
+    readonly_float64,
     readonly_frames,
     readonly_image,
     require_count,
+    require_finite,
     require_finite_between,
+    require_member,
+    require_name,
+    require_names,
     require_positive,
     require_text,
 )
@@ -105,3 +113,111 @@ def test_a_bounded_number_is_within_its_bounds(wrong: Any) -> None:
     require_finite_between(0, 1, top_p=1.0)
     with pytest.raises(ContractError, match=r"^top_p: got .*from 0 to 1"):
         require_finite_between(0, 1, top_p=wrong)
+
+
+def test_an_immutable_array_is_a_copy_that_nobody_can_write_to() -> None:
+    """
+    Made once: what is immutable already is shared.
+    """
+    mine = np.arange(6.0).reshape(2, 3).T
+    made = immutable(mine)
+    mine[:] = 9
+
+    assert [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]] == made.tolist()
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        made.flags.writeable = True
+    assert np.shares_memory(made, immutable(made))
+    assert made.T.tolist() == immutable(made.T).tolist()
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(1, 1.0), (2**53, 2.0**53), (np.int8(3), 3.0), (np.float16(0.5), 0.5), (np.float64(2), 2.0)],
+)
+def test_numbers_of_python_and_numpy_become_plain_floats(value: Any, number: float) -> None:
+    """
+    Exactly.
+    """
+    assert (float, number) == (type(plain_float(value)), plain_float(value))
+
+
+@pytest.mark.parametrize(
+    "value", [True, np.True_, "1", None, 1j, np.complex64(1), 2**53 + 1, np.longdouble(1), [1.0]]
+)
+def test_what_is_no_number_is_left_for_a_check_to_refuse(value: Any) -> None:
+    """
+    Nothing is guessed.
+    """
+    assert plain_float(value) is value
+
+
+def test_lists_of_numbers_and_of_rows_become_arrays() -> None:
+    """
+    Rows may be arrays.
+    """
+    assert [1.0, 2.5] == readonly_float64([1, 2.5], field="x", axes="[D]").tolist()
+    rows = [np.float32([1, 2]), (3, 4)]
+    assert [[1.0, 2.0], [3.0, 4.0]] == readonly_float64(rows, field="x", axes="[T, D]").tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [math.nan, -math.inf, True, "1", None, 10**400, 10**5000],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_finite_number_is_one(wrong: Any) -> None:
+    """
+    Also one that Python refuses to write out is refused in our words.
+    """
+    require_finite(low=-0.0)
+    with pytest.raises(ContractError, match=r"^low: got .*, expected a finite number"):
+        require_finite(low=wrong)
+
+
+def test_a_member_of_an_enum_is_not_its_value() -> None:
+    """
+    Text is for documents.
+    """
+    kind = enum.Enum("kind", {"ONE": "one"})
+    require_member(kind, field=kind["ONE"])
+    with pytest.raises(ContractError, match=r"^field: got 'one', expected one of kind.ONE"):
+        require_member(kind, field="one")
+
+
+@pytest.mark.parametrize("name", ["x", "a b", "größe", "関節", "🤖", "x" * 8])
+def test_names_may_be_in_any_script(name: str) -> None:
+    """
+    On one line.
+    """
+    require_name("name", name, max_characters=8)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", " ", "a\n", "\x7f", "\x85", "\u2028", "\u202e", "\u2066", "\ud800", "x" * 9, b"x"]
+)
+def test_a_name_cannot_move_a_cursor_or_turn_the_line_round(wrong: Any) -> None:
+    """
+    Reports are read in terminals.
+    """
+    with pytest.raises(ContractError, match=r"^name: got "):
+        require_name("name", wrong, max_characters=8)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ((), "^names: got 0 names, expected 1 to 2"),
+        (("a", "b", "c"), "^names: got 3 names"),
+        (("a", "a"), r"^names: got \['a'\] more than once"),
+        (("a", 1), r"^names\[1\]: got int"),
+        (["a"], "^names: got list"),
+    ],
+)
+def test_names_are_there_once_each(wrong: Any, message: str) -> None:
+    """
+    The second look at the same names finds the same.
+    """
+    require_names("names", ("a", "b"), max_count=2, max_characters=8)
+    for _ in range(2):
+        with pytest.raises(ContractError, match=message):
+            require_names("names", wrong, max_count=2, max_characters=8)
