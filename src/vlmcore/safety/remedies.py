@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 
 import numpy as np
 
@@ -87,61 +88,55 @@ def clamp(
     """
     out: Float64Array = values.copy()
     start = np.zeros(values.shape[1]) if reference is None else reference
-    for of_kind, walk in (
-        (rules.linear, _walk_targets),
-        (rules.continuous_changes, _walk_changes),
-        (rules.periodic, _walk_angles),
+    for of_kind, walk, lost in (
+        (rules.linear, _walk_target, math.nan),
+        (rules.continuous_changes, _walk_change, 0.0),
     ):
-        chosen = of_kind[columns[of_kind]]
-        if chosen.size:
-            limits = (rules.low[chosen], rules.high[chosen], rules.max_step[chosen])
-            out[:, chosen] = walk(values.take(chosen, axis=1), start[chosen], *limits)
+        at = of_kind[columns[of_kind]]
+        came = values[:, at]
+        within = np.minimum(np.maximum(came, rules.low[at]), rules.high[at])
+        path = np.where(np.isfinite(came), within, lost).T.tolist()
+        walks = map(walk, path, start[at].tolist(), rules.max_step[at].tolist())
+        for column, made in zip(at.tolist(), walks, strict=True):
+            out[:, column] = made
+    at = rules.periodic[columns[rules.periodic]]
+    if at.size:
+        limits = (rules.low[at], rules.high[at], rules.max_step[at])
+        out[:, at] = _walk_angles(values[:, at], start[at], *limits)
     for levels in rules.levels:
-        at = levels.column
-        if columns[at]:
-            out[:, at] = _switch(values[:, at], float(start[at]), levels)
+        column = levels.column
+        if columns[column]:
+            out[:, column] = _switch(values[:, column], float(start[column]), levels)
     return out
 
 
-def _walk_targets(
-    values: Float64Array,
-    before: Float64Array,
-    low: Float64Array,
-    high: Float64Array,
-    max_step: Float64Array,
-) -> Float64Array:
-    """Keep the bounds and the steps of targets; each stays where it was in a hole."""
-    holes = ~np.isfinite(values)
-    broken = np.any(holes, axis=1)
-    path = np.minimum(np.maximum(values, low), high)
-    least, most = np.empty_like(before), np.empty_like(before)
-    for i, row in enumerate(path):
-        if broken[i]:
-            np.copyto(row, before, where=holes[i])
-        np.subtract(before, max_step, out=least)
-        np.add(before, max_step, out=most)
-        np.maximum(row, least, out=row)
-        np.minimum(row, most, out=row)
-        before = row
-    return path
+# One dimension at a time and in plain floats: a step needs the one before it, and for as many
+# dimensions as robots have, four operations of NumPy a step take longer than the floats do.
 
 
-def _walk_changes(
-    values: Float64Array,
-    before: Float64Array,
-    low: Float64Array,
-    high: Float64Array,
-    max_step: Float64Array,
-) -> Float64Array:
-    """Keep changes from speeding up too much; slowing down to zero is always allowed."""
-    path = np.minimum(np.maximum(np.where(np.isfinite(values), values, 0.0), low), high)
-    for row in path:
-        least = np.minimum(before, 0.0) - max_step
-        most = np.maximum(before, 0.0) + max_step
-        np.maximum(row, least, out=row)
-        np.minimum(row, most, out=row)
-        before = row
-    return path
+def _walk_target(path: list[float], before: float, max_step: float) -> list[float]:
+    """Keep the steps of a target that is in bounds; where it is NaN it stays."""
+    made = []
+    for value in path:
+        if value < before - max_step:
+            before -= max_step
+        elif value > before + max_step:
+            before += max_step
+        elif not math.isnan(value):
+            before = value
+        made.append(before)
+    return made
+
+
+def _walk_change(path: list[float], before: float, max_step: float) -> list[float]:
+    """Keep a change from speeding up too much; slowing down to zero is always allowed."""
+    made = []
+    for value in path:
+        least = min(before, 0.0) - max_step
+        most = max(before, 0.0) + max_step
+        before = min(max(value, least), most)
+        made.append(before)
+    return made
 
 
 def _walk_angles(
