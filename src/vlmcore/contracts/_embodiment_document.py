@@ -148,38 +148,17 @@ def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[
     dims = []
     rows = zip(data["action_names"], *(data[key] for key in _VECTORS), strict=False)
     for i, (name, low, high, step) in enumerate(rows):
-        reference = said["references"].get(
-            name, _reference_by_mode(data["action_mode"], name).value
-        )
+        by_mode = _reference_by_mode(data["action_mode"], name)
         rate, levels = said["max_rates"].get(name), said["levels"].get(name)
-        if rate is not None and "control_hz" in data:
-            wanted = rate / data["control_hz"]
-            if not math.isclose(step, wanted, rel_tol=1e-9):
-                faults.add(
-                    f"$.{step_key}[{i}]",
-                    f"got {step:g}, expected {wanted:g}, the rate of {name!r} in "
-                    "action_max_rates over control_hz",
-                )
-        with faults.at(
-            f"$.action_names[{i}]",
-            low=f"$.action_min[{i}]",
-            high=f"$.action_max[{i}]",
-            max_step=f"$.{step_key}[{i}]",
-            **{
-                field: path_of(f"$.action_{kind}", name)
-                for field, kind in (
-                    ("unit", "units"),
-                    ("max_rate", "max_rates"),
-                    ("period", "periods"),
-                    ("levels", "levels"),
-                )
-            },
-        ):
+        places = _places(i, name, step_key)
+        if rate is not None:
+            _check_rate(rate, step, data, places["max_step"], faults)
+        with faults.at(f"$.action_names[{i}]", **places):
             dims.append(
                 ActionDim(
                     name=name,
                     unit=said["units"].get(name, ""),
-                    reference=Reference(reference),
+                    reference=Reference(said["references"].get(name, by_mode)),
                     low=low,
                     high=high,
                     max_step=None if rate is not None or name in unbounded else step,
@@ -189,6 +168,26 @@ def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[
                 )
             )
     return tuple(dims)
+
+
+def _places(i: int, name: str, step_key: str) -> dict[str, str]:
+    """Say where the fields of the dimension *i* stand in the document."""
+    by_name = {"unit": "units", "max_rate": "max_rates", "period": "periods", "levels": "levels"}
+    return {
+        "low": f"$.action_min[{i}]",
+        "high": f"$.action_max[{i}]",
+        "max_step": f"$.{step_key}[{i}]",
+        **{field: path_of(f"$.action_{kind}", name) for field, kind in by_name.items()},
+    }
+
+
+def _check_rate(
+    rate: float, step: float, data: Mapping[str, Any], path: str, faults: Faults
+) -> None:
+    """Check that what readers of old take for the step is what the rate makes of it."""
+    wanted = rate / data.get("control_hz", math.nan)
+    if math.isfinite(wanted) and not math.isclose(step, wanted, rel_tol=1e-9):
+        faults.add(path, f"got {step:g}, expected {wanted:g}: action_max_rates over control_hz")
 
 
 def _read_cameras(data: Mapping[str, Any], faults: Faults) -> tuple[CameraSpec, ...]:

@@ -248,7 +248,7 @@ def test_all_faults_are_told_at_once_each_with_its_place() -> None:
         ),
         ({"limits_source": "mine"}, "$.limits_source", "expected one of 'template', 'dataset'"),
         ({"action_references": {"dx": "sideways"}}, "$.action_references.dx", "'absolute'"),
-        ({"action_max_rates": {"dx": 1.0}}, "$.max_delta_per_step[0]", "expected 0.05, the rate"),
+        ({"action_max_rates": {"dx": 1.0}}, "$.max_delta_per_step[0]", "expected 0.05: action_max"),
         ({"action_levels": {"gripper": [1, 0]}}, "$.action_levels.gripper", "above the one"),
         ({"action_steps_unbounded": ["dx"]}, "$.max_delta_per_step[0]", "got neither"),
         ({"action_steps_unbounded": ["a"]}, "$.action_steps_unbounded.a", "not one of"),
