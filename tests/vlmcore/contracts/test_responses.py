@@ -236,6 +236,8 @@ def test_declared_axes_decide() -> None:
     assert ROWS == read(ROWS, axes=ResponseAxes.CHUNK).values.tolist()
     assert [[1.0]] == read([1], names=("x",)).values.tolist()
     assert [[1.0]] == read([[[1]]], names=("x",)).values.tolist()
+    with pytest.raises(ContractError, match=r"^response: got axes \[H\] for 2 dimensions"):
+        read([1, 2], names=("x", "y"), axes=ResponseAxes.SCALARS)
     for axes in set(ResponseAxes) - {ResponseAxes.CHUNK}:
         with pytest.raises(ContractError, match=r"^response: got "):
             read(ROWS, axes=axes)
