@@ -11,7 +11,7 @@ from vlmcore._arrays import BoolArray, Float64Array, immutable, readonly_float64
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
 from vlmcore.safety._rules import Rules
-from vlmcore.safety.report import Findings, ViolationKind
+from vlmcore.safety.report import KINDS, Findings, ViolationKind
 
 __all__ = ["audit", "find", "read_last_command"]
 
@@ -165,17 +165,13 @@ def _findings(
     masks: dict[ViolationKind, BoolArray],
 ) -> Findings:
     """Count what was found, and keep what is not empty."""
-    tally = tuple(
-        int(np.count_nonzero(masks[kind])) if kind in masks else 0 for kind in ViolationKind
-    )
+    tally = tuple(int(np.count_nonzero(masks[kind])) if kind in masks else 0 for kind in KINDS)
     return Findings(
         space=rules.space,
         values=values,
         reference=reference,
         steps=steps,
-        masks={
-            kind: masks[kind] for kind, count in zip(ViolationKind, tally, strict=True) if count
-        },
+        masks={kind: masks[kind] for kind, count in zip(KINDS, tally, strict=True) if count},
         tally=tally,
     )
 

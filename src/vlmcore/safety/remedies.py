@@ -93,12 +93,13 @@ def clamp(
         (rules.continuous_changes, _walk_change, 0.0),
     ):
         at = of_kind[columns[of_kind]]
+        if not at.size:
+            continue
         came = values[:, at]
         within = np.minimum(np.maximum(came, rules.low[at]), rules.high[at])
         path = np.where(np.isfinite(came), within, lost).T.tolist()
-        walks = map(walk, path, start[at].tolist(), rules.max_step[at].tolist())
-        for column, made in zip(at.tolist(), walks, strict=True):
-            out[:, column] = made
+        made = [*map(walk, path, start[at].tolist(), rules.max_step[at].tolist())]
+        out[:, at] = np.array(made).T
     at = rules.periodic[columns[rules.periodic]]
     if at.size:
         limits = (rules.low[at], rules.high[at], rules.max_step[at])
@@ -118,10 +119,11 @@ def _walk_target(path: list[float], before: float, max_step: float) -> list[floa
     """Keep the steps of a target that is in bounds; where it is NaN it stays."""
     made = []
     for value in path:
-        if value < before - max_step:
-            before -= max_step
-        elif value > before + max_step:
-            before += max_step
+        least, most = before - max_step, before + max_step
+        if value < least:
+            before = least
+        elif value > most:
+            before = most
         elif not math.isnan(value):
             before = value
         made.append(before)

@@ -11,7 +11,7 @@ from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.safety.remedies import Remedy
 
-__all__ = ["Findings", "RefusalReason", "SafetyReport", "Violation", "ViolationKind"]
+__all__ = ["KINDS", "Findings", "RefusalReason", "SafetyReport", "Violation", "ViolationKind"]
 
 _LISTED = 100  # violations that a report describes one by one; all of them are counted
 
@@ -38,7 +38,8 @@ class RefusalReason(enum.Enum):
     FLOAT32_TOO_COARSE = "float32_too_coarse"  # float32 cannot write values that keep the limits
 
 
-_KIND_ORDER = {kind: i for i, kind in enumerate(ViolationKind)}
+KINDS = tuple(ViolationKind)  # walking an enum takes as long as an audit of a chunk
+_KIND_ORDER = {kind: i for i, kind in enumerate(KINDS)}
 _WORDS = {
     ViolationKind.NON_FINITE: "not finite",
     ViolationKind.OUT_OF_BOUNDS: "out of bounds",
@@ -108,7 +109,7 @@ class Findings:
     @property
     def counts(self) -> dict[ViolationKind, int]:
         """How many there are of every kind."""
-        return dict(zip(ViolationKind, self.tally, strict=True))
+        return dict(zip(KINDS, self.tally, strict=True))
 
     def columns(self) -> BoolArray:
         """Say in which dimensions something was found, shape ``[D]``."""
@@ -186,7 +187,7 @@ class SafetyReport:
     @property
     def counts(self) -> dict[ViolationKind, int]:
         """How many violations of each kind there were in what came; all kinds are there."""
-        return dict.fromkeys(ViolationKind, 0) if self.findings is None else self.findings.counts
+        return dict.fromkeys(KINDS, 0) if self.findings is None else self.findings.counts
 
     @property
     def total(self) -> int:

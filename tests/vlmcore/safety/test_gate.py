@@ -488,3 +488,22 @@ def test_nothing_depends_on_how_numpy_treats_overflow(remedy: Remedy) -> None:
             with suppress(UnsafeActionError):
                 came = careful.vet(chunk(values, "x", "dx", "g", "a"), last_command=last_command)
                 assert not careful.check(came.as_chunk(), last_command=last_command).total
+
+
+def test_what_a_remedy_made_is_audited_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A remedy with a mistake in it lets nothing out.
+    """
+    monkeypatch.setattr("vlmcore.safety.gate.clamp", lambda values, *_: values * 0.9)
+    error = refused([[0.9]], last_command=[0.0], remedy=Remedy.CLAMP)
+    assert "remedy_failed" == error.reason
+
+
+def test_hold_between_levels_that_are_too_far_refuses() -> None:
+    """
+    The nearest level of a measured start may be further than its step bound.
+    """
+    valve = ActionDim(name="x", low=0, high=4, levels=(0.0, 4.0), max_step=1.0)
+    error = refused([[NAN]], last_command=[1.5], remedy=Remedy.HOLD, dims=(valve,))
+    assert "remedy_failed" == error.reason
+    assert [0.0] == vetted([[NAN]], last_command=[0.5], remedy=Remedy.HOLD, dims=(valve,))
