@@ -238,6 +238,7 @@ def _name_old_tokenizer_class(config: dict[str, Any]) -> None:
     config.pop("extra_special_tokens", None)
     config.pop("backend", None)
     config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    config["model_input_names"] = ["input_ids", "attention_mask"]  # 4 adds token types otherwise
     config["additional_special_tokens"] = [token for token in SPECIAL_TOKENS if token != PAD]
 
 
