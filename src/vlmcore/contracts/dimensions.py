@@ -34,7 +34,7 @@ class Reference(enum.Enum):
 
     @property
     def is_change(self) -> bool:
-        """Whether zero means standing still: a change or a rate, not a target."""
+        """Whether zero means standing still, as with a change or a rate."""
         return self is not Reference.ABSOLUTE
 
 

@@ -187,7 +187,7 @@ class Embodiment:
         cameras: What a policy sees through.
         limits_source: Where the bounds come from. A template's are nobody's promise.
         action_mode: What the documents call the way of control. It is kept and never read: what
-            the numbers mean is said by `ActionDim.reference`.
+            the numbers mean is said by ``ActionDim.reference``.
         notes: For people.
 
     Raises:

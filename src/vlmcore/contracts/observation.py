@@ -115,7 +115,7 @@ class Observation:
     Attributes:
         instruction: The task in words, not blank, at most 16,384 characters.
         state: What the robot reports, finite, shape ``[S]``, 1 to 2,048 numbers ordered as
-            `Embodiment.state_names`.
+            ``Embodiment.state_names``.
         images: For each of 1 to 16 cameras its frames, shape ``[T, H, W, 3]``, uint8 RGB, oldest
             first, 1 to 256 frames of at most 16 Mi pixels. An image ``[H, W, 3]`` is one frame.
         frame_rate_hz: Rate of the frames, in frames a second.
@@ -262,7 +262,7 @@ def state_from(names: tuple[str, ...], values: Any) -> Float64Array:
     Read a state that is given as numbers in order, or by their names.
 
     Args:
-        names: What the numbers are, in their order; `Embodiment.state_names`.
+        names: What the numbers are, in their order; ``Embodiment.state_names``.
         values: Finite numbers, as a list or an array, or a mapping from names to numbers.
 
     Returns:

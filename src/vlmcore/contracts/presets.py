@@ -68,7 +68,7 @@ def _numbered(stem: str, count: int) -> tuple[str, ...]:
 
 _SO100_JOINTS = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll")
 
-#: The templates by the labels that saved workflows hold: these are kept to the letter.
+#: The templates by their labels, which saved workflows hold; kept to the letter.
 PRESETS: Mapping[str, Embodiment] = MappingProxyType(
     {
         "Generic 7-DoF joint + gripper": _template(
