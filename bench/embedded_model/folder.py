@@ -23,6 +23,11 @@ from bench.embedded_model.scenes import sample_scene
 
 IMAGE_SIDE_PX = 72
 PATCH_PX = 8
+POSITIONS_A_SIDE = 10
+"""
+One more than a picture has patches. Transformers finds a patch's position by comparing fractions:
+with as many positions as patches they tie, and 4.57 and 5 round ties differently.
+"""
 IMAGE_TOKENS = 9
 VOCABULARY = 1024
 WIDTH = 128
@@ -135,7 +140,7 @@ def build_config(tokenizer: PreTrainedTokenizerFast) -> Idefics3Config:
             "intermediate_size": 384,
             "num_hidden_layers": 4,
             "num_attention_heads": 4,
-            "image_size": IMAGE_SIDE_PX,
+            "image_size": POSITIONS_A_SIDE * PATCH_PX,
             "patch_size": PATCH_PX,
         },
         text_config={

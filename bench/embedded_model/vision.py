@@ -8,7 +8,7 @@ from torch.nn import functional
 from transformers import Idefics3ForConditionalGeneration
 
 from bench.embedded_model.cells import FACTS, PATCHES_A_SIDE, UNSURE, CellCodes
-from bench.embedded_model.folder import PATCH_PX
+from bench.embedded_model.folder import PATCH_PX, POSITIONS_A_SIDE
 
 _EMPTY_WEIGHT = 0.3
 """Weight of cells and patches that hold nothing: they are many."""
@@ -32,7 +32,7 @@ def encode_patches(model: Idefics3ForConditionalGeneration, pixels: torch.Tensor
     """Return the features ``[B, 81, width]`` of normalized *pixels*, as the model computes them."""
     vision = model.model.vision_model
     patches = vision.embeddings.patch_embedding(pixels).flatten(2).transpose(1, 2)
-    hidden = patches + vision.embeddings.position_embedding.weight
+    hidden = patches + vision.embeddings.position_embedding(position_ids())
     for layer in vision.encoder.layers:
         hidden = layer(hidden, attention_mask=None)
     return vision.post_layernorm(hidden)
@@ -57,7 +57,13 @@ def start_vision(model: Idefics3ForConditionalGeneration, pixels: torch.Tensor) 
     rows = (top_vectors / (top_values + 3e-3).sqrt()).T
     embeddings.patch_embedding.weight.copy_(rows.reshape(embeddings.patch_embedding.weight.shape))
     embeddings.patch_embedding.bias.copy_(-rows @ mean)
-    embeddings.position_embedding.weight.copy_(0.7 * sine_code(PATCHES_A_SIDE, width))
+    embeddings.position_embedding.weight[position_ids()] = 0.7 * sine_code(PATCHES_A_SIDE, width)
+
+
+def position_ids() -> torch.Tensor:
+    """Return the positions of the patches, row by row, in the table that has one more a side."""
+    side = torch.arange(PATCHES_A_SIDE)
+    return (side[:, None] * POSITIONS_A_SIDE + side).flatten()
 
 
 def sine_code(side: int, width: int) -> torch.Tensor:

@@ -136,3 +136,17 @@ def test_the_model_card_says_what_the_model_does_not_know() -> None:
 
     assert "no photographs" in card
     assert "not a product" in card
+
+
+def test_every_transformers_finds_the_same_place_for_a_patch() -> None:
+    """
+    With as many positions as patches the fractions tie, and 4.57 rounded them to other places than 5.
+    """
+    vision = json.loads((embedded.model_directory() / "config.json").read_text(encoding="utf-8"))
+
+    positions_a_side = (
+        vision["vision_config"]["image_size"] // vision["vision_config"]["patch_size"]
+    )
+
+    assert list(range(9)) == [patch * positions_a_side // 9 for patch in range(9)]
+    assert all(patch * positions_a_side % 9 for patch in range(1, 9))
