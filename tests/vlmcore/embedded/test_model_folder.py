@@ -140,7 +140,7 @@ def test_the_model_card_says_what_the_model_does_not_know() -> None:
 
 def test_every_transformers_finds_the_same_place_for_a_patch() -> None:
     """
-    With as many positions as patches the fractions tie, and 4.57 rounded them to other places than 5.
+    With as many positions as patches fractions tie, and 4.57 rounds them otherwise than 5.
     """
     vision = json.loads((embedded.model_directory() / "config.json").read_text(encoding="utf-8"))
 
