@@ -171,3 +171,11 @@ def test_from_where_one_step_leads_into_bounds(
     """
     rules = Rules.of(space(dim))
     assert (returns, stays) == (can_return(np.array([at]), rules), can_stay(np.array([at]), rules))
+
+
+def test_a_level_that_is_exactly_one_step_away_is_reached() -> None:
+    """
+    0.7 + 0.1 is below 0.8 in floats, and the audit allows it: so does the remedy.
+    """
+    notches = ActionDim(name="n", low=0, high=1, levels=(0.6, 0.7, 0.8, 0.9), max_step=0.1)
+    assert [0.8, 0.9] == clamped([0.9, 0.9], notches, 0.7)
