@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -23,20 +24,24 @@ def run_in_shell(example: Example) -> str | None:
     Run the ``$`` lines of a console block and compare what they print; ``...`` stands for anything.
     """
     for command, expected in commands_of(str(example.parsed)):
-        done = subprocess.run(
-            ["/bin/sh", "-c", command],
-            cwd=ROOT,
-            env=shell_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if expected is not None and not matches(done.stdout, expected):
-            return f"$ {command}\nprinted:\n{done.stdout}\n{done.stderr}\nexpected:\n{expected}"
-        if done.returncode != 0 and "; echo $?" not in command:
-            return f"$ {command}\nended with {done.returncode}:\n{done.stderr}"
+        run_in_shell_and_expect(command, expected)
     return None
+
+
+def run_in_shell_and_expect(command: str, expected: str | None) -> None:
+    """Run *command* in the root of the repository; what it prints is compared where given."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=ROOT,
+        env=shell_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"$ {command}\n{done.stderr}"
+    if expected is not None:
+        assert matches(done.stdout, expected), f"$ {command}\n{done.stdout}\n{done.stderr}"
 
 
 def commands_of(block: str) -> list[tuple[str, str | None]]:
@@ -76,12 +81,23 @@ def test_the_examples_of_a_page_run(
     """
     From the top to the bottom of a page, in one namespace; ``SCENE`` is a picture that is there.
     """
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name, value in shell_environment().items():
+        monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     document = SYBIL.parse(page)
     document.namespace.update(SCENE=SCENE)
     for example in document.examples():
         example.evaluate()
+
+
+def test_the_readme_shows_what_its_first_command_says() -> None:
+    """
+    ``nox -s demo`` describes this picture, and a newcomer compares.
+    """
+    shown = block_of("text")
+    command = f"vlmcore describe --quiet {SCENE.relative_to(ROOT)}"
+    assert "src/vlmcore/embedded/samples/scene-1.png" in (ROOT / "noxfile.py").read_text("utf-8")
+    run_in_shell_and_expect(command, shown)
 
 
 def test_every_block_of_the_readme_is_one_that_runs_or_one_that_is_read() -> None:
@@ -90,4 +106,11 @@ def test_every_block_of_the_readme_is_one_that_runs_or_one_that_is_read() -> Non
     """
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     languages = {line.removeprefix("```") for line in text.splitlines() if line.startswith("```")}
-    assert languages <= {"", "python", "console", "sh"}
+    assert languages <= {"", "python", "console", "sh", "text"}
+
+
+def block_of(language: str) -> str:
+    """Take the one block of *language* in the README."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    return str(block)
