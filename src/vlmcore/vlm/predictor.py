@@ -25,7 +25,7 @@ class PredictorInfo:
         backend: The engine that runs it, with its version.
         device: Where it runs.
         dtype: What its weights are kept in, and why that was chosen.
-        memory: The memory mode, as in `vlmcore.vlm.loading.MemoryMode`.
+        memory: The memory mode, as in `vlmcore.vlm.placement.MemoryMode`.
         attention: The attention implementation in use.
         supports_video: Whether frames reach the model as a video, not as single images.
     """
