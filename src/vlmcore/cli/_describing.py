@@ -90,12 +90,17 @@ class Describing:
 
     def _open(self, question: Question) -> Prompt | None:
         images: list[UInt8Array] = []
-        try:
-            images.extend(source.load() for source in question.sources)
-        except MediaError as error:
-            self.sink.begin(question)
-            self._fail(question.sources[len(images)].name, error)
-            return None
+        for source in question.sources:
+            try:
+                opened = source.load()
+            except MediaError as error:
+                self.sink.begin(question)
+                self._fail(Question((source,), together=False).name, error)
+                return None
+            images.append(opened.pixels)
+            if opened.pictures > 1:
+                name = Question((source,), together=False).name
+                self.terminal.note(f"{name}: the first of {opened.pictures} pictures is described")
         return attrs.evolve(self.prompt, images=tuple(images))
 
     def _loaded(self) -> Predictor:

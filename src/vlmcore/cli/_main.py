@@ -18,24 +18,15 @@ from vlmcore.cli._terminal import Terminal, visible
 from vlmcore.errors import ContractError, MissingDependencyError, ModelError
 from vlmcore.vlm.loading import load_predictor
 
-__all__ = ["main"]
+__all__ = ["run"]
 
 
-def main(argv: Sequence[str] | None = None, *, load: LoadPredictor = load_predictor) -> int:
-    """
-    Run the command ``vlmcore``.
-
-    Args:
-        argv: The words after ``vlmcore``; those of this process by default.
-        load: What loads models; a program that has predictors of its own can give them here.
-
-    Returns:
-        The exit code, one of those that ``vlmcore --help`` lists.
-    """
+def run(argv: Sequence[str] | None, *, load: LoadPredictor | None) -> int:
+    """Run the command, as `vlmcore.cli.main` says."""
     terminal = Terminal.standard()
     try:
         try:
-            code = _run(sys.argv[1:] if argv is None else list(argv), load)
+            code = _run(sys.argv[1:] if argv is None else list(argv), load or load_predictor)
         except SystemExit as end:  # how argparse ends after --help, and where words are wrong
             code = end.code if isinstance(end.code, int) else ExitCode.DONE
         terminal.flush()

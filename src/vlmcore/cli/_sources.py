@@ -8,14 +8,32 @@ from collections.abc import Sequence
 import attrs
 
 from vlmcore._arrays import UInt8Array
+from vlmcore.cli._terminal import shortened
 from vlmcore.errors import ContractError, MediaError
 from vlmcore.limits import ImageLimits, PromptLimits, require_at_most
-from vlmcore.media.images import load_image
+from vlmcore.media.images import image_info, load_image
+from vlmcore.media.sources import read_source
 
-__all__ = ["ImageSource", "Question", "questions_about"]
+__all__ = ["ImageSource", "OpenedImage", "Question", "questions_about"]
 
 _STANDARD_INPUT = "-"
 _MOST_URL_CHARACTERS = 48  # enough to see the type, and how the data begins
+_MOST_NAME_CHARACTERS = 200
+_MOST_NAMES = 3
+
+
+@attrs.frozen
+class OpenedImage:
+    """
+    An image that was read.
+
+    Attributes:
+        pixels: RGB, uint8, shape ``[H, W, 3]``; of an animation the first picture.
+        pictures: How many pictures the file holds.
+    """
+
+    pixels: UInt8Array
+    pictures: int
 
 
 @attrs.frozen
@@ -34,21 +52,27 @@ class ImageSource:
         """What it is called in headings, messages and documents."""
         if self.word.lstrip()[:5].lower() == "data:" and len(self.word) > _MOST_URL_CHARACTERS:
             return f"{self.word[:_MOST_URL_CHARACTERS]}..."
-        return self.word
+        # A name that is no text in this locale is taken as the UTF-8 that it most likely is.
+        text = self.word.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        return text if text.strip() else repr(text)
 
-    def load(self) -> UInt8Array:
+    def load(self) -> OpenedImage:
         """
-        Read it as RGB pixels of shape ``[H, W, 3]``.
+        Read it and decode it.
 
         Raises:
             MediaError: If it cannot be read as an image.
             MissingDependencyError: If what decodes images is not installed.
         """
+        limits = ImageLimits()
         if self.word != _STANDARD_INPUT:
-            return load_image(self.word, limits=ImageLimits())
-        if sys.stdin is None or sys.stdin.isatty():
+            encoded = read_source(self.word, limits=limits)
+        elif sys.stdin is None or sys.stdin.isatty():
             raise MediaError(self.word, "nothing is piped into standard input")
-        return load_image(sys.stdin.buffer, limits=ImageLimits())
+        else:
+            encoded = read_source(sys.stdin.buffer, limits=limits)
+        pixels = load_image(encoded, limits=limits)
+        return OpenedImage(pixels, image_info(encoded, limits=limits).frames)
 
 
 @attrs.frozen
@@ -67,12 +91,16 @@ class Question:
     @property
     def name(self) -> str:
         """What it is called in headings and messages."""
-        return ", ".join(source.name for source in self.sources)
+        first = self.sources if len(self.sources) <= _MOST_NAMES else self.sources[:_MOST_NAMES]
+        names = [shortened(source.name, _MOST_NAME_CHARACTERS) for source in first]
+        if len(first) < len(self.sources):
+            names.append(f"and {len(self.sources) - len(first)} more")
+        return ", ".join(names)
 
     @property
     def source(self) -> str | list[str]:
         """What it is called in documents."""
-        return [source.name for source in self.sources] if self.together else self.name
+        return [source.name for source in self.sources] if self.together else self.sources[0].name
 
 
 def questions_about(words: Sequence[str], *, together: bool) -> tuple[Question, ...]:

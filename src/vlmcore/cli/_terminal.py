@@ -9,7 +9,9 @@ import re
 import sys
 from typing import Any, TextIO
 
-__all__ = ["Terminal", "visible"]
+__all__ = ["Terminal", "shortened", "visible"]
+
+_LONGEST_MESSAGE = 1000  # characters, as for every text about an error that a person is shown
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -35,6 +37,20 @@ def visible(text: str, *, one_line: bool = False) -> str:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shortened(text: str, longest: int) -> str:
+    """
+    Cut *text* in the middle, if it is longer than *longest*: both ends tell what it is.
+
+    Example:
+        >>> shortened("a" * 20 + "b" * 20, 13)
+        'aaaaa...bbbbb'
+    """
+    if len(text) <= longest:
+        return text
+    kept = (longest - 3) // 2
+    return f"{text[:kept]}...{text[-kept:]}"
 
 
 class Terminal:
@@ -100,7 +116,7 @@ class Terminal:
         """Tell what has to be known, in one line."""
         if self.is_interactive:
             self.end_line()
-        self._err.write(f"{visible(text, one_line=True)}\n")
+        self._err.write(f"{shortened(visible(text, one_line=True), _LONGEST_MESSAGE)}\n")
         self._err.flush()
 
     def flush(self) -> None:

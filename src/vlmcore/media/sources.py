@@ -46,7 +46,7 @@ class Encoded:
 
 def is_encoded_source(source: object) -> bool:
     """Tell whether *source* is a path, bytes, an open file or a data URL."""
-    kinds = (str, os.PathLike, bytes, bytearray, memoryview)
+    kinds = (str, os.PathLike, bytes, bytearray, memoryview, Encoded)
     return isinstance(source, kinds) or callable(getattr(source, "read", None))
 
 
@@ -55,13 +55,15 @@ def read_source(source: Any, *, limits: ImageLimits) -> Encoded:
     Read an encoded image from a path, bytes, an open file or a data URL, within the limits.
 
     An open file is read from its current position and stays open. A string that starts with
-    ``data:`` is a data URL, every other string is a path.
+    ``data:`` is a data URL, every other string is a path. What was read before is taken as it is.
 
     Raises:
         MediaLimitError: If it has more than ``limits.max_encoded_bytes`` bytes.
         MediaError: If it cannot be read, or is empty.
     """
-    if isinstance(source, (bytes, bytearray, memoryview)):
+    if isinstance(source, Encoded):
+        encoded = source
+    elif isinstance(source, (bytes, bytearray, memoryview)):
         encoded = _from_bytes(source, limits)
     elif isinstance(source, str) and _DATA_URL.match(source):
         encoded = _from_data_url(source, limits)

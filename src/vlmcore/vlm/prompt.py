@@ -104,8 +104,9 @@ class Prompt:
         return cls(text=text, system=system, images=tuple(load_image(s) for s in sources))
 
     def _check_limits(self, limits: PromptLimits) -> None:
-        for text in (self.text, self.system):
+        for field, text in (("text", self.text), ("system", self.system)):
             require_at_most("max_text_characters", len(text), limits.max_text_characters)
+            _require_unicode(field, text)
         require_at_most("max_images", len(self.images), limits.max_images)
         frames = 0 if self.video is None else len(self.video)
         require_at_most("max_video_frames", frames, limits.max_video_frames)
@@ -131,6 +132,17 @@ class Prompt:
             raise ContractError(field, f"got {len(values)} values, expected one a frame, {frames}")
         if any(later <= earlier for earlier, later in pairwise(values)):
             raise ContractError(field, f"got {values!r}, expected them to rise from frame to frame")
+
+
+def _require_unicode(field: str, text: str) -> None:
+    """Refuse half a character: no tokenizer takes it, and no file can hold it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ContractError(
+            field,
+            f"got {text[error.start]!r} at {error.start}, which is no character (a surrogate)",
+        ) from None
 
 
 def _is_time(value: object) -> bool:

@@ -70,7 +70,7 @@ def test_images_are_opened_one_at_a_time(command, pictures, monkeypatch) -> None
     load_image = sys.modules["vlmcore.cli._sources"].load_image
 
     def noted(source, **limits):
-        order.append(Path(source).name)
+        order.append(Path(source.name).name)
         return load_image(source, **limits)
 
     def answer(_prompt) -> str:
@@ -211,12 +211,56 @@ def test_a_file_name_cannot_control_the_terminal_either(command, pictures) -> No
 
 def test_a_name_that_is_not_utf_8_can_be_reported(command, pictures) -> None:
     """
-    Such names exist on old disks; neither text nor JSON fails over them.
+    Such names exist on old disks; what is no text in them is written as an escape.
     """
     name = f"{pictures.folder}/caf\udce9.png"
+    shown = f"{pictures.folder}/caf\\xe9.png"
 
-    assert "caf\\udce9.png: does not exist" in command("describe", name).err
-    assert name == json.loads(command("describe", name, "--json").out)["source"]
+    assert "caf\\xe9.png: does not exist" in command("describe", name).err
+    assert shown == json.loads(command("describe", name, "--json").out)["source"]
+
+
+def test_a_name_in_utf_8_is_itself_where_the_locale_is_not(command) -> None:
+    """
+    Under ``LANG=C`` Python gives each byte of a name as half a character.
+    """
+    name = "🙂.png".encode().decode("ascii", "surrogateescape")
+
+    assert "🙂.png" == json.loads(command("describe", name, "--json").out)["source"]
+
+
+def test_an_animation_is_described_by_its_first_picture_and_that_is_said(command, pictures) -> None:
+    """
+    Frame 0 is not passed off as the whole.
+    """
+    image = pytest.importorskip("PIL.Image")
+    path = pictures.folder / "moving.gif"
+    first, second = (image.new("RGB", (8, 8), colour) for colour in ("red", "blue"))
+    first.save(path, save_all=True, append_images=[second])
+
+    assert f"{path}: the first of 2 pictures is described" in command("describe", path).err
+    assert "the first of" not in command("describe", pictures.red).err
+
+
+def test_a_message_is_cut_to_what_a_person_reads(command) -> None:
+    """
+    The longest name does not hide what is wrong with it.
+    """
+    complaint = command("describe", "x" * 5000).err.splitlines()[-1]
+
+    assert len(complaint) <= 1000
+    assert complaint.startswith("vlmcore: xxx")
+    assert "x:" in complaint
+
+
+def test_a_prompt_that_is_no_text_is_a_mistake_of_the_command_line(command, pictures) -> None:
+    """
+    A stray byte arrives as half a character.
+    """
+    done = command("describe", pictures.red, "--prompt", "what\udc80")
+
+    assert 2 == done.code
+    assert "--prompt: got" in done.err
 
 
 def test_the_notes_say_what_answers_and_what_it_is_worth(command, pictures) -> None:

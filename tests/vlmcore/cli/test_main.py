@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import vlmcore
+from vlmcore.cli import main
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
@@ -89,3 +90,19 @@ def test_python_dash_m_is_the_same_command() -> None:
     done = subprocess.run(words, check=True, capture_output=True, text=True)
 
     assert f"vlmcore {vlmcore.__version__}\n" == done.stdout
+
+
+def test_ctrl_c_while_python_still_imports_ends_like_any_other(monkeypatch) -> None:
+    """
+    The packages take a moment to load, and a person who mistyped does not wait for them.
+    """
+
+    class Interrupting:
+        def find_spec(self, name, _path, _target=None):
+            if name == "vlmcore.cli._main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "vlmcore.cli._main", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+
+    assert 130 == main(["--version"])

@@ -84,6 +84,15 @@ def test_a_field_that_breaks_its_contract_is_named(field, value):
     assert field == refused.value.field
 
 
+@pytest.mark.parametrize("field", ["text", "system"])
+def test_half_a_character_is_refused_with_its_place(field):
+    """A stray byte on a command line becomes one; tokenizers fail on it with a riddle."""
+    with pytest.raises(ContractError, match="at 3") as refused:
+        Prompt(**{"text": "What?", field: "abc\udc80"})
+
+    assert field == refused.value.field
+
+
 def test_a_selection_of_frames_keeps_its_indices_and_times():
     """What a sampler chose from a longer video travels with the frames."""
     prompt = Prompt(

@@ -86,7 +86,7 @@ def check_requirements(model: str, placement: Placement, device: torch.device) -
             raise UnsupportedModelError(
                 model,
                 f"memory={placement.memory.value!r} needs a CUDA or XPU device, and it would run "
-                f"on {device}; use memory='managed'",
+                f"on {device}; use 'managed'",
             )
         if find_spec("bitsandbytes") is None:
             raise MissingDependencyError("bitsandbytes", "quantized")

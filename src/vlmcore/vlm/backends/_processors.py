@@ -14,6 +14,7 @@ from vlmcore.vlm.checkpoint import read_config
 __all__ = ["open_processor"]
 
 _library: Any = transformers  # its annotations are partial
+_FOR_IMAGES = ("preprocessor_config.json", "processor_config.json")
 _DECLARED_IN = ("processor_config.json", "preprocessor_config.json", "tokenizer_config.json")
 # SmolVLM's processor adds to that of Idefics 3 what it does to videos, and needs num2words for it.
 _WITHOUT_VIDEO = {"SmolVLMProcessor": "Idefics3Processor"}
@@ -37,7 +38,8 @@ def open_processor(model: str, folder: Path, chat_template: str | None) -> Any:
         UnsupportedModelError: If there is no processor for images and text, or no chat template.
         ContractError: If *chat_template* does not work.
     """
-    processor = _open(model, folder)
+    for_images = any((folder / name).exists() for name in _FOR_IMAGES)
+    processor = _open(model, folder) if for_images else None
     if not isinstance(processor, transformers.ProcessorMixin) or not _takes_images(processor):
         problem = (
             "has no processor for images and text (preprocessor_config.json): is it text only?"

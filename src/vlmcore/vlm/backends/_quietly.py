@@ -1,4 +1,4 @@
-"""What transformers is told while it loads: no bars, no hints for its users, in parallel."""
+"""What transformers is told while it works: no bars, no hints for its users, in parallel."""
 
 from __future__ import annotations
 

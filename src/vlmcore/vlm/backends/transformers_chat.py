@@ -18,6 +18,7 @@ from vlmcore.vlm.backends._conversation import ModelInputs, prepare
 from vlmcore.vlm.backends._generate import end_tokens, generation_config, room_for
 from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
+from vlmcore.vlm.backends._quietly import quietly
 from vlmcore.vlm.backends._turns import run_ahead, taken
 from vlmcore.vlm.backends._watching import Answer, Watch
 from vlmcore.vlm.generation import (
@@ -198,7 +199,7 @@ class TransformersPredictor:
         with self._residency.using(self._key) as opened, taken(opened.turn, call.cancels) as ours:
             if not ours:
                 return [_not_begun(call) for _ in prompts]
-            with _failures_named(self._source.name):
+            with _failures_named(self._source.name), quietly():
                 return self._run(opened, call)
 
     def _run(self, opened: OpenedModel, call: _Call) -> list[Generation]:
