@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import attrs
@@ -14,6 +14,10 @@ from vlmcore.errors import ContractError, ModelMemoryError
 from vlmcore.vlm._memory import in_gib
 
 __all__ = ["PROCESS", "ProcessResidency", "Residency", "ResidentModel"]
+
+# How long a load waits for models that others are freeing. What runs while a model is freed may
+# itself wait for who waits here: the two must not wait for each other for ever.
+_PATIENCE_S = 30.0
 
 
 @runtime_checkable
@@ -100,12 +104,22 @@ class _Seat:
         return self.model is not None and self.users == 0 and not self.loading
 
 
+@attrs.define(eq=False)
+class _Leaving:
+    """A model that has left its seat; its memory counts until it is freed."""
+
+    key: Hashable
+    nbytes: int
+    model: ResidentModel | None
+
+
 class ProcessResidency:
     """
     The process's own memory: one copy a key, the least recently used leave when it is full.
 
     Safe for threads. While one model is being loaded the others can be used, and two threads that
-    ask for the same model wait for one load.
+    ask for the same model wait for one load. Models are freed while nothing is locked, so that
+    whatever runs then may use the residency, in other threads too.
 
     Args:
         budget_bytes: What all models together may hold. ``None`` sets no budget: then nothing has
@@ -123,6 +137,7 @@ class ProcessResidency:
         self._budget_bytes = budget_bytes
         self._changed = threading.Condition(threading.RLock())
         self._seats: dict[Hashable, _Seat] = {}
+        self._leaving: list[_Leaving] = []
         self._clock = 0
 
     @property
@@ -154,16 +169,9 @@ class ProcessResidency:
             seat = self._seats.get(key)
             if seat is None:
                 seat = self._seats[key] = _Seat(key, load, needed_bytes)
-            seat.holders += 1
             seat.users += 1
-        try:
-            with self._in_use(seat):
-                pass
-        except BaseException:
-            with self._changed:
-                seat.holders -= 1
-                self._leave_if_unwanted(seat)
-            raise
+        with self._in_use(seat), self._changed:
+            seat.holders += 1
 
     @contextmanager
     def using(self, key: Hashable, /) -> Iterator[Any]:
@@ -190,7 +198,8 @@ class ProcessResidency:
         with self._changed:
             seat = self._held(key)
             seat.holders -= 1
-            self._leave_if_unwanted(seat)
+            leaving = self._leave_if_unwanted(seat)
+        self._free(leaving)
 
     def _held(self, key: Hashable) -> _Seat:
         seat = self._seats.get(key)
@@ -208,7 +217,8 @@ class ProcessResidency:
             with self._changed:
                 seat.users -= 1
                 self._touch(seat)
-                self._leave_if_unwanted(seat)
+                leaving = self._leave_if_unwanted(seat)
+            self._free(leaving)
 
     def _seat_model(self, seat: _Seat) -> None:
         with self._changed:
@@ -216,33 +226,38 @@ class ProcessResidency:
             self._touch(seat)
             if seat.model is not None:
                 return
-            self._make_room(seat)
-            seat.loading = True
+            leaving = self._make_room(seat)
+            seat.loading = True  # counts from here on
         model: ResidentModel | None = None
         try:
+            self._free(leaving)
+            self._await_room(seat)
             model = seat.load()  # without the lock: others can be used meanwhile
-        finally:
+            self._settle(seat, model)
+        except BaseException:
             with self._changed:
-                seat.loading = False
+                seat.loading, seat.model = False, model
+                leaving = self._leave(seat)
                 self._changed.notify_all()
-                if model is not None:
-                    self._settle(seat, model)
+            self._free(leaving)
+            raise
 
     def _settle(self, seat: _Seat, model: ResidentModel) -> None:
         """Count what the model really holds, which may be more than was estimated."""
-        seat.nbytes = model.nbytes
-        try:
-            self._make_room(seat)
-        except ModelMemoryError:
-            model.free()
-            raise
-        seat.model = model
+        nbytes = model.nbytes
+        with self._changed:
+            seat.nbytes = nbytes
+            leaving = self._make_room(seat)
+        self._free(leaving)
+        with self._changed:
+            seat.loading, seat.model = False, model
+            self._changed.notify_all()
 
-    def _make_room(self, seat: _Seat) -> None:
-        """Have the least recently used leave until *seat* fits into the budget."""
+    def _make_room(self, seat: _Seat) -> list[_Leaving]:
+        """Have the least recently used leave until *seat* fits; the caller frees what is given."""
         budget = self._budget_bytes
         if budget is None:
-            return
+            return []
         if seat.nbytes > budget:
             problem = (
                 f"it holds {in_gib(seat.nbytes)}, more than the whole budget, {in_gib(budget)}"
@@ -258,18 +273,64 @@ class ProcessResidency:
             )
             raise ModelMemoryError(_name(seat.key), problem, seat.nbytes, left)
         held = sum(other.nbytes for other in others)
+        leaving: list[_Leaving] = []
         for other in others:
             if held + seat.nbytes <= budget:
                 break
             if other.can_leave:
                 held -= other.nbytes
-                _free(other)
+                leaving += self._leave(other)
+        return leaving
 
-    def _leave_if_unwanted(self, seat: _Seat) -> None:
-        if seat.holders or seat.users or self._seats.get(seat.key) is not seat:
-            return
+    def _await_room(self, seat: _Seat) -> None:
+        """Wait until what other threads are freeing is gone: a copy of *seat*, or too much."""
+        with self._changed:
+            if self._changed.wait_for(lambda: self._has_room(seat), _PATIENCE_S):
+                return
+            held = sum(copy.nbytes for copy in self._leaving)
+        problem = f"models that are still being freed hold {in_gib(held)}"
+        left = max((self._budget_bytes or 0) - held, 0)
+        raise ModelMemoryError(_name(seat.key), problem, seat.nbytes, left)
+
+    def _has_room(self, seat: _Seat) -> bool:
+        if any(copy.key == seat.key for copy in self._leaving):
+            return False
+        if self._budget_bytes is None or not self._leaving:
+            return True
+        seated = sum(other.nbytes for other in self._seats.values() if other.counts)
+        return seated + sum(copy.nbytes for copy in self._leaving) <= self._budget_bytes
+
+    def _leave_if_unwanted(self, seat: _Seat) -> list[_Leaving]:
+        if seat.holders or seat.users:
+            return []
         del self._seats[seat.key]
-        _free(seat)
+        return self._leave(seat)
+
+    def _leave(self, seat: _Seat) -> list[_Leaving]:
+        """Take the model out of its seat, for the caller to free once nothing is locked."""
+        if seat.model is None:
+            return []
+        copy = _Leaving(seat.key, seat.nbytes, seat.model)
+        seat.model = None
+        self._leaving.append(copy)
+        return [copy]
+
+    def _free(self, leaving: Sequence[_Leaving]) -> None:
+        """Free all of them, also where one fails. Never while the lock is held."""
+        with ExitStack() as stack:
+            for copy in reversed(leaving):
+                stack.callback(self._free_one, copy)
+
+    def _free_one(self, copy: _Leaving) -> None:
+        model, copy.model = copy.model, None
+        try:
+            if model is not None:
+                model.free()
+        finally:
+            del model  # it may be the last reference: what goes with it runs before the lock
+            with self._changed:
+                self._leaving.remove(copy)
+                self._changed.notify_all()
 
     def _touch(self, seat: _Seat) -> None:
         self._clock += 1
@@ -277,12 +338,6 @@ class ProcessResidency:
 
     def _by_age(self) -> list[_Seat]:
         return sorted(self._seats.values(), key=lambda seat: seat.last_used)
-
-
-def _free(seat: _Seat) -> None:
-    model, seat.model = seat.model, None
-    if model is not None:
-        model.free()
 
 
 def _name(key: Hashable) -> str:

@@ -348,6 +348,233 @@ def test_a_budget_is_a_whole_number_of_at_least_one(budget) -> None:
         ProcessResidency(budget)
 
 
+class WaitingModel(Model):
+    """A model whose ``free`` waits for another thread that uses the residency."""
+
+    def __init__(self, residency: ProcessResidency, nbytes: int = 10) -> None:
+        super().__init__(nbytes)
+        self.residency = residency
+        self.other_got_through = False
+
+    def free(self) -> None:
+        super().free()
+        thread = threading.Thread(target=self._use, daemon=True)
+        thread.start()
+        thread.join(5)
+        self.other_got_through = not thread.is_alive()
+
+    def _use(self) -> None:
+        assert self.residency.resident_bytes >= 0
+        with contextlib.suppress(ContractError), self.residency.using("other"):
+            pass
+
+
+def test_a_release_does_not_keep_other_threads_out_while_it_frees() -> None:
+    """
+    What runs while a model is freed may wait for a thread that uses the residency.
+    """
+    residency = ProcessResidency()
+    model = WaitingModel(residency)
+    hold(residency, "other")
+    residency.hold("a", lambda: model, 10)
+
+    residency.release("a")
+
+    assert (True, True) == (model.freed, model.other_got_through)
+    assert ("other",) == residency.resident_keys
+
+
+def test_the_end_of_a_use_does_not_keep_other_threads_out_while_it_frees() -> None:
+    """
+    The same holds where the last user, not the last holder, is the one who frees.
+    """
+    residency = ProcessResidency()
+    model = WaitingModel(residency)
+    hold(residency, "other")
+    residency.hold("a", lambda: model, 10)
+
+    with residency.using("a"):
+        residency.release("a")
+
+    assert (True, True) == (model.freed, model.other_got_through)
+
+
+def test_an_eviction_does_not_keep_other_threads_out_and_is_over_before_the_load() -> None:
+    """
+    The lock is not held while one model is freed for another, and still both never overlap.
+    """
+    residency = ProcessResidency(budget_bytes=25)
+    model = WaitingModel(residency)
+    residency.hold("a", lambda: model, 10)
+    hold(residency, "other")
+    freed_before_load = []
+
+    def load() -> Model:
+        freed_before_load.append(model.freed and model.other_got_through)
+        return Model()
+
+    residency.hold("b", load, 10)
+
+    assert [True] == freed_before_load
+    assert ("other", "b") == residency.resident_keys
+
+
+@pytest.mark.parametrize("nbytes", [20, 30])
+def test_settling_does_not_keep_other_threads_out_while_it_frees(nbytes) -> None:
+    """
+    Whether the others leave for a model larger than estimated, or itself: the lock is free.
+    """
+    residency = ProcessResidency(budget_bytes=29)
+    resident = WaitingModel(residency)
+    new = WaitingModel(residency, nbytes)
+    residency.hold("a", lambda: resident, 10)
+
+    with pytest.raises(ModelMemoryError) if nbytes == 30 else contextlib.nullcontext():
+        residency.hold("b", lambda: new, 0)
+
+    assert nbytes == 30 or (True, True) == (resident.freed, resident.other_got_through)
+    assert nbytes == 20 or (True, True) == (new.freed, new.other_got_through)
+    assert ("b" if nbytes == 20 else "a",) == residency.resident_keys
+
+
+class SlowModel(Model):
+    """A model whose ``free`` takes until it is told to go on."""
+
+    def __init__(self, nbytes: int = 10) -> None:
+        super().__init__(nbytes)
+        self.leaving, self.go_on = threading.Event(), threading.Event()
+
+    def free(self) -> None:
+        self.leaving.set()
+        self.go_on.wait(5)
+        super().free()
+
+
+@pytest.mark.parametrize("key", ["a", "b"])
+def test_a_load_waits_for_what_another_thread_is_freeing(key) -> None:
+    """
+    A model that is being freed counts until it is gone, and there is no second copy beside it.
+    """
+    residency = ProcessResidency(budget_bytes=15 if key == "b" else 100)
+    model = SlowModel()
+    residency.hold("a", lambda: model, 10)
+    seen = []
+
+    def load() -> Model:
+        seen.append(model.freed)
+        return Model()
+
+    release = threading.Thread(target=residency.release, args=("a",))
+    release.start()
+    assert model.leaving.wait(5)
+    again = threading.Thread(target=residency.hold, args=(key, load, 10))
+    again.start()
+    again.join(0.1)
+    assert [] == seen
+    model.go_on.set()
+    release.join(5)
+    again.join(5)
+
+    assert [True] == seen
+    assert (key,) == residency.resident_keys
+
+
+@pytest.mark.parametrize(("budget_bytes", "available"), [(15, 5), (None, 0)])
+def test_a_load_does_not_wait_for_ever_for_a_model_that_is_never_freed(
+    monkeypatch, budget_bytes, available
+) -> None:
+    """
+    Where who frees waits for who loads, the load gives up and leaves nothing behind.
+    """
+    monkeypatch.setattr("vlmcore.vlm.residency._PATIENCE_S", 0.01)
+    residency = ProcessResidency(budget_bytes)
+    errors: list[ModelMemoryError] = []
+
+    class Waiting(Model):
+        def free(self) -> None:
+            with pytest.raises(ModelMemoryError, match="still being freed") as error:
+                hold(residency, "a")
+            errors.append(error.value)
+            super().free()
+
+    residency.hold("a", Waiting, 10)
+    residency.release("a")
+
+    assert [(10, available)] == [(e.needed_bytes, e.available_bytes) for e in errors]
+    hold(residency, "a")
+    assert ("a",) == residency.resident_keys
+
+
+def test_a_model_that_turns_out_too_large_is_freed_not_only_dropped() -> None:
+    """
+    Something else may still hold it: its memory comes back by ``free`` alone.
+    """
+    residency = ProcessResidency(budget_bytes=15)
+    model = Model(20)
+
+    with pytest.raises(ModelMemoryError):
+        residency.hold("a", lambda: model, 0)
+
+    assert model.freed
+    assert 0 == residency.resident_bytes
+
+
+def test_one_model_that_cannot_be_freed_does_not_keep_the_others() -> None:
+    """
+    All that have to leave are freed, and the error is told; the key that came stays free.
+    """
+    residency = ProcessResidency(budget_bytes=20)
+
+    class Broken(Model):
+        def free(self) -> None:
+            raise OSError("stuck")
+
+    second = Model()
+    residency.hold("a", Broken, 10)
+    residency.hold("b", lambda: second, 10)
+    loader = Loader(20)
+    with pytest.raises(OSError, match="stuck"):
+        residency.hold("c", loader, 20)
+
+    assert second.freed
+    assert [] == loader.loaded
+    hold(residency, "c", 20)
+    assert ("c",) == residency.resident_keys
+
+
+def test_an_evicted_model_is_gone_from_memory_before_the_next_is_loaded() -> None:
+    """
+    Nothing of the residency keeps it, not even while the next is being loaded.
+    """
+    residency = ProcessResidency(budget_bytes=10)
+    loader = hold(residency, "a")
+    gone = []
+
+    def load() -> Model:
+        gone.append(loader.loaded[0]() is None)
+        return Model()
+
+    residency.hold("b", load, 10)
+
+    assert [True] == gone
+
+
+def test_a_key_whose_first_load_is_not_over_is_not_held_yet() -> None:
+    """
+    Nobody can release what was not yet given.
+    """
+    residency = ProcessResidency()
+
+    def load() -> Model:
+        with pytest.raises(ContractError, match="is held"):
+            residency.release("a")
+        return Model()
+
+    residency.hold("a", load, 10)
+
+    assert ("a",) == residency.resident_keys
+
+
 SIZES = {"a": 10, "b": 20, "c": 30, "d": 60}
 BUDGET = 50
 

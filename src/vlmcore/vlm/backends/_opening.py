@@ -72,7 +72,12 @@ class OpenedModel:
         return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
 
     def free(self) -> None:
-        """Give the memory back, also where something else still holds the model."""
+        """
+        Give the memory back, also where something else still holds the model.
+
+        Finalisers of anything may run here, and wait for other threads: not to be called while a
+        lock is held that those may want.
+        """
         model, self.model, self.processor = self.model, None, None
         if model is None:
             return
