@@ -137,11 +137,13 @@ class PromptLimits:
         max_text_characters: Characters of the text and of the system text, each.
         max_images: Images beside the text.
         max_video_frames: Frames of the video.
+        max_new_tokens: Tokens of an answer that may be asked for.
     """
 
     max_text_characters: int = 1 << 20
     max_images: int = 256
     max_video_frames: int = 1024
+    max_new_tokens: int = 1 << 20
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

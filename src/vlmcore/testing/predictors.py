@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import final
 
-from vlmcore._arrays import require_finite_between
+from vlmcore._arrays import require_count, require_finite_between
 from vlmcore.errors import GenerationError, ModelError
 from vlmcore.vlm.answers import THINKING_TAGS, AnswerWriter
 from vlmcore.vlm.generation import (
@@ -160,15 +160,18 @@ class EchoPredictor:
         /,
         *,
         cancel: CancelToken | None = None,
+        batch_size: int = 1,
     ) -> list[Generation]:
         """
-        Answer each of *prompts*, in their order.
+        Answer each of *prompts*, in their order, one at a time whatever *batch_size* is.
 
         Raises:
+            ContractError: If *batch_size* is not at least 1.
             GenerationError: If it was made to fail.
             ModelError: If it is closed, or a stream of it is still open in this thread.
         """
         self._require_open()
+        require_count(batch_size=batch_size)
         return [self.generate(prompt, options, cancel=cancel) for prompt in prompts]
 
     def close(self) -> None:

@@ -88,15 +88,18 @@ class AnswerWriter:
 
     def finish(self) -> str:
         """Say that nothing more comes, and return the last piece of the answer."""
+        if self._phase is _Phase.START:
+            self._phase = _Phase.ANSWER  # no tag came any more: what looked like one is text
+        piece = self._answer() if self._phase is _Phase.ANSWER else ""
         rest, self._pending = self._pending, ""
         if self._phase is _Phase.THINKING:
             self._thought.append(rest)
-            return ""
-        if self._phase is _Phase.STOPPED:
-            return ""
+        if self._phase is not _Phase.ANSWER:
+            return piece
         if not self._shown:
             rest = rest.lstrip()
-        return self._show(rest.rstrip())
+        # White space that was held back stands before what is certain now.
+        return piece + self._show(rest.rstrip())
 
     def _leave_start(self) -> None:
         seen = self._pending.lstrip()

@@ -9,6 +9,7 @@ import attrs
 
 from vlmcore._arrays import require_count, require_finite_between, require_positive
 from vlmcore.errors import ContractError
+from vlmcore.limits import PromptLimits
 
 __all__ = [
     "CancelToken",
@@ -72,6 +73,10 @@ class CancelToken:
         self._event.set()
 
 
+_LIMITS = PromptLimits()
+_COLDEST = 0.001  # below it, logits over temperature leave the range of float32
+
+
 def _stop_texts(value: object) -> object:
     """A lone string is one stop text, not a tuple of its characters."""
     if isinstance(value, str):
@@ -87,7 +92,7 @@ class GenerationOptions:
     Attributes:
         max_new_tokens: The longest answer in tokens; an answer cut there says
             `StopReason.LENGTH`.
-        temperature: 0 takes the likeliest token each time (greedy); above 0 samples.
+        temperature: 0 takes the likeliest token each time (greedy); 0.001 to 100 samples.
         top_p: Sample from the likeliest tokens that together have this probability. 1 is off.
         top_k: Sample from this many likeliest tokens at the most. ``None`` is off.
         seed: Seed of the sampling. ``None`` draws a new one each time.
@@ -114,12 +119,20 @@ class GenerationOptions:
 
     def __attrs_post_init__(self) -> None:
         require_count(max_new_tokens=self.max_new_tokens)
-        require_finite_between(0.0, 100.0, temperature=self.temperature)
+        if self.max_new_tokens > _LIMITS.max_new_tokens:
+            most = _LIMITS.max_new_tokens
+            raise ContractError("max_new_tokens", f"got more than {most:,}, expected at most that")
+        if self.temperature != 0:
+            require_finite_between(_COLDEST, 100.0, temperature=self.temperature)
         require_positive(top_p=self.top_p, repetition_penalty=self.repetition_penalty)
         if self.top_p > 1:
             raise ContractError("top_p", f"got {self.top_p}, expected a number from above 0 to 1")
         if self.top_k is not None:
             require_count(top_k=self.top_k)
+        for field in ("thinking", "stop_on_repetition"):
+            value = getattr(self, field)
+            if not isinstance(value, bool) and not (field == "thinking" and value is None):
+                raise ContractError(field, f"got {value!r:.80}, expected True or False")
         self._check_seed()
         self._check_stop()
         for field, kind in (("cache", GenerationCache), ("matmul_precision", MatmulPrecision)):
@@ -132,9 +145,7 @@ class GenerationOptions:
         if seed is None:
             return
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
-            raise ContractError(
-                "seed", f"got {seed!r}, expected a whole number from 0 to 2**63 - 1"
-            )
+            raise ContractError("seed", "expected a whole number from 0 to 2**63 - 1, or None")
 
     def _check_stop(self) -> None:
         texts = self.stop

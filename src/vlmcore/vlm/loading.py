@@ -68,6 +68,8 @@ def load_predictor(
         memory=_choice("memory", memory, MemoryMode),
         attention=_choice("attention", attention, Attention),
     )
+    _require_kind("chat_template", chat_template, str, "a Jinja template as text")
+    _require_kind("residency", residency, Residency, "a Residency")
     source = resolve_model(model, revision)
     with optional_dependency("local", "torch", "transformers", "PIL"):
         from vlmcore.vlm.backends import transformers_chat  # noqa: PLC0415  # loads PyTorch
@@ -79,12 +81,17 @@ def load_predictor(
     )
 
 
+def _require_kind(field: str, value: object, kind: type, words: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise ContractError(field, f"got {type(value).__name__}, expected {words}")
+
+
 def _choice(field: str, value: object, kind: type[_Choice]) -> _Choice:
     """Take a member of *kind*, or its value as text."""
     if isinstance(value, kind):
         return value
     for member in kind:
-        if member.value == value:
+        if isinstance(value, str) and member.value == value:
             return member
     values = ", ".join(repr(member.value) for member in kind)
-    raise ContractError(field, f"got {value!r}, expected one of {values}")
+    raise ContractError(field, f"got {value!r:.80}, expected one of {values}")

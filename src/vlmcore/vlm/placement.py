@@ -11,7 +11,7 @@ from vlmcore.errors import ContractError
 
 __all__ = ["Attention", "Dtype", "MemoryMode", "Placement"]
 
-_DEVICE = re.compile(r"(auto|cpu|mps|(cuda|xpu)(:\d{1,3})?)")
+_DEVICE = re.compile(r"(auto|cpu|mps|(cuda|xpu)(:[0-9]{1,3})?)")
 
 
 class MemoryMode(enum.Enum):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, runtime_checkable
 
@@ -46,7 +47,12 @@ class GenerationStream(Iterator[str]):
 
     The pieces are whole characters, and together they are exactly the text of `result`. Leaving a
     ``with`` block, calling `close`, or dropping the stream stops the model within one token.
-    ``yield from`` a stream gives its `Generation`, as from a generator.
+    ``yield from`` a stream gives its `Generation`, as from a generator. Threads may share a stream:
+    each piece goes to one of them.
+
+    Args:
+        pieces: Gives out the pieces, and returns the whole.
+        stop: Makes the model stop, from any thread.
 
     Example:
         >>> from vlmcore.testing import EchoPredictor
@@ -57,18 +63,26 @@ class GenerationStream(Iterator[str]):
         True
     """
 
-    def __init__(self, pieces: Generator[str, None, Generation]) -> None:
+    def __init__(
+        self,
+        pieces: Generator[str, None, Generation],
+        *,
+        stop: Callable[[], None] = lambda: None,
+    ) -> None:
         self._pieces = pieces
+        self._stop = stop
         self._result: Generation | None = None
+        self._reading = threading.Lock()  # a generator cannot be entered twice
 
     def __next__(self) -> str:
-        if self._result is not None:
-            raise StopIteration(self._result)
-        try:
-            return next(self._pieces)
-        except StopIteration as end:
-            self._result = end.value
-            raise
+        with self._reading:
+            if self._result is not None:
+                raise StopIteration(self._result)
+            try:
+                return next(self._pieces)
+            except StopIteration as end:
+                self._result = end.value
+                raise
 
     def __enter__(self) -> GenerationStream:
         return self
@@ -82,8 +96,15 @@ class GenerationStream(Iterator[str]):
         self.close()
 
     def close(self) -> None:
-        """Stop the model within one token and give back what the generation held."""
-        self._pieces.close()
+        """
+        Stop the model within one token and give back what the generation held.
+
+        Any thread may call it, also while another one waits for the next piece: that one then sees
+        the stream end.
+        """
+        self._stop()
+        with self._reading:
+            self._pieces.close()
 
     @property
     def result(self) -> Generation:
@@ -140,8 +161,13 @@ class Predictor(Protocol):
         /,
         *,
         cancel: CancelToken | None = None,
+        batch_size: int = ...,
     ) -> list[Generation]:
-        """Answer each of *prompts*, in their order; greedy answers are those of `generate`."""
+        """
+        Answer each of *prompts*, in their order; greedy answers are those of `generate`.
+
+        At most *batch_size* of them are worked on at once.
+        """
         ...
 
     def close(self) -> None:

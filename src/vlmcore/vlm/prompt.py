@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +21,8 @@ from vlmcore.media.images import load_image
 
 __all__ = ["Prompt"]
 
+_BEYOND = 1e12  # frames, or seconds, of no video there is
+
 
 def _images(value: Any) -> tuple[UInt8Array, ...]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
@@ -37,8 +38,16 @@ def _video(value: Any) -> UInt8Array | None:
     return None if value is None else readonly_frames(value, field="video")
 
 
+def _shape(pixels: UInt8Array | None) -> str:
+    return "None" if pixels is None else f"<uint8 {list(pixels.shape)}>"
+
+
+def _shapes(images: tuple[UInt8Array, ...]) -> str:
+    return f"<{len(images)} images>" if len(images) > 4 else f"({', '.join(map(_shape, images))})"
+
+
 def _optional_tuple(value: Any) -> Any:
-    return None if value is None else tuple(value)
+    return tuple(value) if isinstance(value, Iterable) else value
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -65,8 +74,8 @@ class Prompt:
 
     text: str
     system: str = ""
-    images: tuple[UInt8Array, ...] = attrs.field(default=(), converter=_images)
-    video: UInt8Array | None = attrs.field(default=None, converter=_video)
+    images: tuple[UInt8Array, ...] = attrs.field(default=(), converter=_images, repr=_shapes)
+    video: UInt8Array | None = attrs.field(default=None, converter=_video, repr=_shape)
     video_rate_hz: float = 1.0
     video_indices: tuple[int, ...] | None = attrs.field(default=None, converter=_optional_tuple)
     video_timestamps_s: tuple[float, ...] | None = attrs.field(
@@ -114,24 +123,27 @@ class Prompt:
     def _check_selection(self) -> None:
         indices, times = self.video_indices, self.video_timestamps_s
         if indices is not None:
-            whole = all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in indices)
-            self._check_each_frame(
-                "video_indices", indices, "whole numbers of at least 0", ok=whole
-            )
+            self._check_each_frame("video_indices", indices, "a whole number", _is_index)
         if times is not None:
-            real = all(_is_time(t) for t in times)
-            self._check_each_frame("video_timestamps_s", times, "seconds of at least 0", ok=real)
+            self._check_each_frame("video_timestamps_s", times, "a number of seconds", _is_time)
 
     def _check_each_frame(
-        self, field: str, values: tuple[float, ...], kind: str, *, ok: bool
+        self, field: str, values: Any, kind: str, is_one: Callable[[object], bool]
     ) -> None:
         frames = 0 if self.video is None else len(self.video)
-        if not ok:
-            raise ContractError(field, f"got {values!r}, expected {kind}")
-        if len(values) != frames:
-            raise ContractError(field, f"got {len(values)} values, expected one a frame, {frames}")
-        if any(later <= earlier for earlier, later in pairwise(values)):
-            raise ContractError(field, f"got {values!r}, expected them to rise from frame to frame")
+        if not isinstance(values, tuple) or len(values) != frames:
+            count = f"{len(values)} values" if isinstance(values, tuple) else type(values).__name__
+            raise ContractError(field, f"got {count}, expected one value a frame, {frames}")
+        for i, value in enumerate(values):
+            if not is_one(value):
+                raise ContractError(
+                    f"{field}[{i}]", f"expected {kind} of at least 0 and below {_BEYOND:g}"
+                )
+        for i, (earlier, later) in enumerate(pairwise(values), start=1):
+            if later <= earlier:
+                raise ContractError(
+                    f"{field}[{i}]", f"got {later} after {earlier}, expected more: frames follow"
+                )
 
 
 def _require_unicode(field: str, text: str) -> None:
@@ -145,7 +157,11 @@ def _require_unicode(field: str, text: str) -> None:
         ) from None
 
 
+def _is_index(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _BEYOND
+
+
 def _is_time(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return math.isfinite(value) and value >= 0
+    return 0 <= value < _BEYOND  # NaN is not

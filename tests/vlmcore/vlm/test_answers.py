@@ -28,7 +28,9 @@ def in_portions(text: str, cuts: list[int]) -> list[str]:
 @given(
     text=MODEL_TEXTS,
     cuts=st.lists(st.integers(0, 200), max_size=8),
-    stop=st.sampled_from([(), ("STOP",), ("STOP", "TO"), ("\n\n",), ("word é", "d")]),
+    stop=st.sampled_from(
+        [(), ("STOP",), ("STOP", "TO"), ("\n\n",), ("word é", "d"), ("<",), ("th",)]
+    ),
     in_reasoning=st.booleans(),
 )
 def test_how_the_text_was_cut_into_portions_makes_no_difference(text, cuts, stop, in_reasoning):
@@ -82,6 +84,17 @@ def test_stop_texts_do_not_end_the_reasoning():
     _, shown, thought, stopped = answered(["<think>STOP?</think>A cat.STOP no"], stop=("STOP",))
 
     assert ("STOP?", "A cat.", True) == (thought, shown, stopped)
+
+
+@pytest.mark.parametrize(("text", "stop", "answer"), [("<t", "<", ""), ("<th", "th", "<")])
+def test_a_stop_text_in_what_looked_like_a_tag_ends_the_answer(text, stop, answer):
+    """An answer may begin like a tag and still hold a stop text."""
+    assert (answer, answer, "", True) == answered(list(text), stop=(stop,))
+
+
+def test_the_stop_text_that_is_complete_first_ends_the_answer():
+    """Of two that overlap, a streaming model has written the shorter one first."""
+    assert "a" == answered(["abcd"], stop=("abcd", "bc"))[1]
 
 
 def test_nothing_that_may_become_a_stop_text_is_shown():

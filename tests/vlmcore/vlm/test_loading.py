@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vlmcore.errors import ContractError
@@ -73,3 +74,17 @@ def printed_by(program: str) -> str:
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("chat_template", ["{{ x }}"]), ("residency", 5), ("dtype", np.zeros(3)), ("memory", None)],
+)
+def test_an_argument_of_another_kind_is_refused_before_anything_is_loaded(field, value) -> None:
+    """
+    By its name, and not by an error from the depths.
+    """
+    with pytest.raises(ContractError) as refused:
+        load_predictor("embedded", **{field: value})
+
+    assert field == refused.value.field

@@ -65,6 +65,10 @@ def test_a_prompt_needs_a_text(text):
         ("video", [FRAMES[0]]),
         ("video_rate_hz", 0.0),
         ("video_rate_hz", math.inf),
+        ("video_indices", 5),
+        pytest.param("video_indices", (0, 1, 10**5000), id="an index with 5000 digits"),
+        ("video_timestamps_s", 5.0),
+        pytest.param("video_timestamps_s", (0, 1, 10**400), id="a time beyond float64"),
         ("video_indices", (0, 1)),
         ("video_indices", (0, 2, 2)),
         ("video_indices", (0, 1.0, 2)),
@@ -81,7 +85,15 @@ def test_a_field_that_breaks_its_contract_is_named(field, value):
     with pytest.raises(ContractError) as refused:
         Prompt(**fields)
 
-    assert field == refused.value.field
+    assert field == refused.value.field.partition("[")[0]
+
+
+def test_the_repr_of_a_prompt_does_not_print_its_pixels():
+    """A notebook that shows a prompt stays a notebook."""
+    shown = repr(Prompt(text="What?", images=[FRAMES[0]] * 9, video=FRAMES))
+
+    assert "images=<9 images>, video=<uint8 [3, 4, 5, 3]>" in shown
+    assert "(<uint8 [4, 5, 3]>)" in repr(Prompt(text="What?", images=[FRAMES[0]]))
 
 
 @pytest.mark.parametrize("field", ["text", "system"])

@@ -17,6 +17,9 @@ from vlmcore.vlm.prompt import Prompt
 
 __all__ = ["ModelInputs", "prepare"]
 
+_SHORTEST_EDGE_PX = 8
+_MOST_ASPECT = 100
+
 
 @attrs.frozen(eq=False)
 class ModelInputs:
@@ -97,11 +100,11 @@ def _placed(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
 def _render(
     prompt: Prompt, processor: Any, *, supports_video: bool, thinking: bool | None
 ) -> _Rendered:
-    images = [Image.fromarray(image) for image in prompt.images]
+    images = [_takeable(image) for image in prompt.images]
     words = _Words(processor)
     text, video = words.plain(prompt.text), prompt.video
     if video is not None and not supports_video:
-        images += [Image.fromarray(frame) for frame in video]
+        images += [_takeable(frame) for frame in video]
         text = f"{_frames_note(prompt)}\n{text}"
         video = None
     content: list[dict[str, str]] = [{"type": "image"}] * len(images)
@@ -112,6 +115,21 @@ def _render(
         processor, content, system=words.plain(prompt.system), thinking=thinking
     )
     return _Rendered(rendered, images, video)
+
+
+def _takeable(pixels: UInt8Array) -> Image.Image:
+    """
+    Make a picture that every processor takes: the short side of a very thin one is stretched.
+
+    Processors take an axis of 1, 3 or 4 for the channels, and refuse pictures that are hundreds of
+    times longer than wide; so no side stays below 8 pixels or a hundredth of the other.
+    """
+    image = Image.fromarray(pixels)
+    least = max(_SHORTEST_EDGE_PX, -(-max(image.size) // _MOST_ASPECT))
+    width, height = (max(side, least) for side in image.size)
+    if (width, height) == image.size:
+        return image
+    return image.resize((width, height), Image.Resampling.NEAREST)
 
 
 def _apply_template(
@@ -134,7 +152,8 @@ def _apply_template(
         rendered = render([first, user])
     except (jinja2.TemplateError, TypeError):
         rendered = ""  # many templates know no system role, or only as plain text
-    if system.strip() in rendered:
+    # The user's own words may hold those of the system: only what it adds can tell.
+    if rendered.count(system.strip()) > render([user]).count(system.strip()):
         return rendered
     merged = {**content[-1], "text": f"{system}\n\n{content[-1]['text']}"}
     return render([{**user, "content": [*content[:-1], merged]}])
@@ -167,7 +186,8 @@ class _Words:
 
 def _frames_note(prompt: Prompt) -> str:
     frames = 0 if prompt.video is None else len(prompt.video)
-    times = prompt.video_timestamps_s or [i / prompt.video_rate_hz for i in range(frames)]
+    indices = prompt.video_indices or range(frames)
+    times = prompt.video_timestamps_s or [i / prompt.video_rate_hz for i in indices]
     at = ", ".join(f"{time:.1f}" for time in times)
     return f"The last {frames} images are frames of one video, at {at} seconds."
 

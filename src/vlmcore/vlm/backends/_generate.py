@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import transformers
@@ -13,6 +12,19 @@ from vlmcore.vlm.generation import GenerationCache, GenerationOptions
 
 __all__ = ["end_tokens", "generation_config", "room_for"]
 
+# What a checkpoint's generation settings say about the model itself, and not about how to decode.
+_OF_THE_MODEL = (
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "bad_words_ids",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+)
+
 
 def generation_config(
     model: Any, options: GenerationOptions, max_new_tokens: int
@@ -20,18 +32,22 @@ def generation_config(
     """
     Express *options* in the terms of transformers.
 
-    Everything that an option speaks of is set, also to "off": otherwise the checkpoint's own
-    defaults, often sampling at temperature 0.7, would stand in for what was not said.
+    Of the checkpoint's own settings only those stay that belong to the model: its special tokens,
+    and what it must never write. How to decode is said by the options alone: otherwise a
+    checkpoint that samples at temperature 0.7, or stops after a time, would do so unasked. They
+    are dropped from the model as well, since ``generate`` fills in from there what is not said.
     """
-    config: transformers.GenerationConfig = copy.deepcopy(model.generation_config)
+    own = model.generation_config
+    kept = {name: getattr(own, name, None) for name in _OF_THE_MODEL}
+    plain = {name: value for name, value in kept.items() if value is not None}
+    model.generation_config = transformers.GenerationConfig(**plain)
+    config = transformers.GenerationConfig(**plain)
     config.do_sample = options.samples
-    # Values that mean "off" and that transformers does not warn about in greedy decoding.
-    config.temperature = options.temperature if options.samples else 1.0
-    config.top_p = options.top_p if options.samples else 1.0
-    config.top_k = (options.top_k or 0) if options.samples else 50
-    config.repetition_penalty = options.repetition_penalty
-    config.num_beams = 1
-    config.max_length = None
+    if options.samples:
+        config.temperature = float(options.temperature)
+        config.top_p = float(options.top_p)
+        config.top_k = options.top_k or 0
+    config.repetition_penalty = float(options.repetition_penalty)
     config.max_new_tokens = max_new_tokens
     config.use_cache = True
     static = options.cache is GenerationCache.STATIC

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
-import attrs
 import torch
 import transformers
 
 from vlmcore._arrays import require_count
-from vlmcore.errors import GenerationError, ModelError, ModelMemoryError, VlmcoreError
+from vlmcore.errors import (
+    ContractError,
+    GenerationError,
+    ModelError,
+    ModelMemoryError,
+    VlmcoreError,
+)
+from vlmcore.vlm.backends._calls import (
+    Call,
+    cancel_tokens,
+    listed,
+    not_begun,
+    require_call,
+)
 from vlmcore.vlm.backends._conversation import ModelInputs, prepare
 from vlmcore.vlm.backends._generate import end_tokens, generation_config, room_for
 from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
 from vlmcore.vlm.backends._quietly import quietly
-from vlmcore.vlm.backends._turns import run_ahead, taken
+from vlmcore.vlm.backends._turns import RunAhead, taken
 from vlmcore.vlm.backends._watching import Answer, Watch
 from vlmcore.vlm.generation import (
     CancelToken,
     Generation,
     GenerationOptions,
-    StopReason,
     Timings,
 )
 from vlmcore.vlm.placement import Placement
@@ -100,7 +110,8 @@ class TransformersPredictor:
             ModelError: If the predictor is closed.
         """
         self._require_open()
-        return self._answer([prompt], options, _tokens(cancel))[0]
+        require_call([prompt], options)
+        return self._answer([prompt], options, cancel_tokens(cancel))[0]
 
     def generate_many(
         self,
@@ -130,12 +141,14 @@ class TransformersPredictor:
             ModelError: If the predictor is closed.
         """
         self._require_open()
+        prompts = listed(prompts)
+        require_call(prompts, options)
         require_count(batch_size=batch_size)
         size = 1 if options.samples and options.seed is not None else batch_size
         answers: dict[int, Generation] = {}
         for batch in _alike(prompts, size):
             batch_prompts = [prompts[i] for i in batch]
-            answered = self._answer(batch_prompts, options, _tokens(cancel))
+            answered = self._answer(batch_prompts, options, cancel_tokens(cancel))
             answers.update(zip(batch, answered, strict=True))
         return [answers[i] for i in range(len(prompts))]
 
@@ -154,7 +167,14 @@ class TransformersPredictor:
         read. Errors are those of `generate`, raised where the next piece is asked for.
         """
         self._require_open()
-        return GenerationStream(self._pieces(prompt, options, _tokens(cancel)))
+        require_call([prompt], options)
+        cancels = cancel_tokens(cancel)
+
+        def answer(show: Callable[[str], None], left: CancelToken) -> Generation:
+            return self._answer([prompt], options, (*cancels, left), show)[0]
+
+        ahead = RunAhead(answer, cancels)
+        return GenerationStream(ahead.pieces(), stop=ahead.stop)
 
     def close(self) -> None:
         """Stop what is running and give the model's memory back. Closing twice is no error."""
@@ -180,14 +200,6 @@ class TransformersPredictor:
         if self._closed:
             raise ModelError(self._source.name, "this predictor is closed: load the model again")
 
-    def _pieces(
-        self, prompt: Prompt, options: GenerationOptions, cancels: Sequence[CancelToken]
-    ) -> Generator[str, None, Generation]:
-        def answer(show: Callable[[str], None], left: CancelToken) -> Generation:
-            return self._answer([prompt], options, (*cancels, left), show)[0]
-
-        return run_ahead(answer, cancels)
-
     def _answer(
         self,
         prompts: Sequence[Prompt],
@@ -195,14 +207,20 @@ class TransformersPredictor:
         cancels: Sequence[CancelToken],
         show: Callable[[str], None] = lambda _: None,
     ) -> list[Generation]:
-        call = _Call(prompts, options, (*cancels, self._closing), show)
-        with self._residency.using(self._key) as opened, taken(opened.turn, call.cancels) as ours:
-            if not ours:
-                return [_not_begun(call) for _ in prompts]
-            with _failures_named(self._source.name), quietly():
-                return self._run(opened, call)
+        call = Call(prompts, options, (*cancels, self._closing), show)
+        try:
+            using = self._residency.using(self._key)
+            with using as opened, taken(opened.turn, call.cancels) as ours:
+                if not ours:
+                    return [not_begun(call) for _ in prompts]
+                with _failures_named(self._source.name), quietly():
+                    return self._run(opened, call)
+        except ContractError:
+            if not self._closed:
+                raise
+            return [not_begun(call) for _ in prompts]  # closed while this call was on its way
 
-    def _run(self, opened: OpenedModel, call: _Call) -> list[Generation]:
+    def _run(self, opened: OpenedModel, call: Call) -> list[Generation]:
         inputs = prepare(
             call.prompts,
             opened.processor,
@@ -231,21 +249,6 @@ class TransformersPredictor:
         ]
 
 
-@attrs.frozen(eq=False)
-class _Call:
-    """One call of a predictor: what was asked, and who wants to see or stop the answer."""
-
-    prompts: Sequence[Prompt]
-    options: GenerationOptions
-    cancels: Sequence[CancelToken]
-    show: Callable[[str], None]
-    started_s: float = attrs.field(factory=time.monotonic, init=False)
-
-    @property
-    def elapsed_s(self) -> float:
-        return time.monotonic() - self.started_s
-
-
 def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) -> PredictorInfo:
     return PredictorInfo(
         model=source.name,
@@ -259,7 +262,7 @@ def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) ->
     )
 
 
-def _answers(opened: OpenedModel, inputs: ModelInputs, call: _Call) -> list[Answer]:
+def _answers(opened: OpenedModel, inputs: ModelInputs, call: Call) -> list[Answer]:
     ends = end_tokens(opened.model, opened.processor)
     return [
         Answer(
@@ -273,10 +276,6 @@ def _answers(opened: OpenedModel, inputs: ModelInputs, call: _Call) -> list[Answ
     ]
 
 
-def _tokens(cancel: CancelToken | None) -> tuple[CancelToken, ...]:
-    return () if cancel is None else (cancel,)
-
-
 def _alike(prompts: Sequence[Prompt], size: int) -> Iterator[list[int]]:
     """Yield batches of indices: prompts of one batch all have images or none, a video or none."""
     groups: dict[tuple[bool, bool], list[int]] = {}
@@ -285,17 +284,6 @@ def _alike(prompts: Sequence[Prompt], size: int) -> Iterator[list[int]]:
         groups.setdefault(kind, []).append(index)
     for group in groups.values():
         yield from (group[at : at + size] for at in range(0, len(group), size))
-
-
-def _not_begun(call: _Call) -> Generation:
-    waited_s = call.elapsed_s
-    return Generation(
-        text="",
-        stop_reason=StopReason.CANCELLED,
-        prompt_tokens=0,
-        new_tokens=0,
-        timings=Timings(prepare_s=waited_s, first_token_s=None, total_s=waited_s),
-    )
 
 
 @contextmanager

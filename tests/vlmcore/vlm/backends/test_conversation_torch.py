@@ -134,6 +134,33 @@ def test_a_model_of_images_is_given_the_frames_and_their_times_in_words():
     assert "videos" not in call
 
 
+def test_frames_that_were_selected_are_told_at_their_own_times():
+    """The index of a frame in its source says when it was seen, and not its place in the list."""
+    prompt = Prompt(text="What?", video=FRAMES, video_indices=[0, 30, 60, 90], video_rate_hz=30.0)
+
+    assert "at 0.0, 1.0, 2.0, 3.0 seconds" in given(RecordingProcessor(), prompt)["text"][0]
+
+
+def test_a_system_text_that_the_user_repeats_is_not_taken_for_given():
+    """A template that drops it is found out all the same."""
+    prompt = Prompt(text="Describe it in French please.", system="French")
+
+    assert given(RecordingProcessor(DEAF_TO_SYSTEM), prompt)["text"] == [
+        "user: French\n\nDescribe it in French please.|"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [((1, 1), (8, 8)), ((1, 3000), (3000, 30)), ((500, 3), (8, 500)), ((8, 800), (800, 8))],
+)
+def test_a_very_thin_picture_is_stretched_to_what_processors_take(shape, size):
+    """No side below 8 pixels, none below a hundredth of the other."""
+    call = given(RecordingProcessor(), Prompt(text="?", images=[np.zeros((*shape, 3), np.uint8)]))
+
+    assert [[size]] == [[image.size for image in images] for images in call["images"]]
+
+
 def test_a_template_that_fails_names_the_model():
     """The message of the template is kept: it says what it cannot take."""
     with pytest.raises(

@@ -92,3 +92,18 @@ def test_a_seed_repeats_the_draw_and_leaves_the_process_generator_alone():
 
     assert first == second
     assert torch.equal(state, torch.get_rng_state())
+
+
+def test_a_program_that_uses_the_newer_interface_of_pytorch_can_generate():
+    """One precision for each backend, after which the older interface may refuse to be read."""
+    matmul = torch.backends.cuda.matmul
+    if not hasattr(matmul, "fp32_precision"):
+        pytest.skip("this PyTorch has the older interface only")
+    before = matmul.fp32_precision
+    matmul.fp32_precision = "tf32"
+    try:
+        with numerics(HIGHEST, CPU):
+            assert "ieee" == matmul.fp32_precision
+        assert "tf32" == matmul.fp32_precision
+    finally:
+        matmul.fp32_precision = before

@@ -1,6 +1,7 @@
 """The local predictor, on real files of several architectures."""
 
 import gc
+import json
 import shutil
 import threading
 import time
@@ -15,7 +16,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from tiny_models import CHAT_KINDS
-from vlmcore.errors import GenerationError, ModelError
+from vlmcore.errors import ContractError, GenerationError, ModelError
 from vlmcore.testing import check_predictor
 from vlmcore.vlm.generation import (
     CancelToken,
@@ -130,13 +131,128 @@ def test_frames_of_a_video_reach_a_model_that_knows_images_only(embedded):
     assert answer.prompt_tokens > without.prompt_tokens
 
 
+def writing_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "vlmcore-stream"]
+
+
 def test_leaving_the_loop_stops_the_model_and_leaves_no_thread(embedded):
     """A notebook cell that breaks out of a stream does not keep a core busy."""
     for _ in embedded.stream(Prompt(text="Hi", images=[picture(64, 64)]), ENDLESS):
         break
-    gc.collect()
+    for thread in writing_threads():
+        thread.join(timeout=30)
 
-    assert [] == [t for t in threading.enumerate() if t.name == "vlmcore-stream"]
+    assert [] == writing_threads()
+
+
+def test_a_stream_can_be_closed_while_another_thread_waits_for_its_next_piece(embedded):
+    """The window with the stop button is not the one that reads."""
+    stream = embedded.stream(Prompt(text="Hi", images=[picture(64, 64)]), ENDLESS)
+    next(stream)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.extend(stream))
+    reader.start()
+
+    stream.close()
+    reader.join(timeout=30)
+
+    assert not reader.is_alive()
+    assert [] == writing_threads()
+    assert len(read) < ENDLESS.max_new_tokens
+
+
+def test_a_stream_that_the_garbage_collector_drops_keeps_nobody_waiting(tiny_model):
+    """Collected while another model is closed, it neither joins a thread nor takes a lock."""
+    running, other = load_predictor("embedded"), load_predictor(tiny_model("llava"))
+    holder: list = []
+    holder += [holder, running.stream(Prompt(text="Hi", images=[picture(64, 64)]), ENDLESS)]
+    next(holder[1])
+    del holder
+
+    closing = threading.Thread(target=other.close)
+    closing.start()
+    closing.join(timeout=60)
+    assert not closing.is_alive()
+    gc.collect()
+    running.close()
+
+
+def test_cancelling_stops_an_answer_that_is_being_written(embedded):
+    """Within one token, whoever cancels."""
+    token, answers = CancelToken(), []
+    prompt = Prompt(text="Hi", images=[picture(64, 64)])
+    writing = threading.Thread(
+        target=lambda: answers.append(embedded.generate(prompt, ENDLESS, cancel=token))
+    )
+    writing.start()
+    time.sleep(0.5)
+    token.cancel()
+    writing.join(timeout=60)
+
+    assert StopReason.CANCELLED is answers[0].stop_reason
+    assert answers[0].new_tokens < ENDLESS.max_new_tokens
+
+
+def test_a_stream_of_a_predictor_that_was_closed_before_its_first_piece_is_cancelled():
+    """Closing is no error for those who were on their way."""
+    predictor = load_predictor("embedded")
+    stream = predictor.stream(Prompt(text="Hi"), SHORT)
+    predictor.close()
+
+    assert [] == list(stream)
+    assert StopReason.CANCELLED is stream.result.stop_reason
+
+
+@pytest.mark.parametrize(
+    ("field", "call"),
+    [
+        ("prompt", lambda p: p.generate("Hi")),
+        ("prompt", lambda p: p.stream("Hi")),
+        ("options", lambda p: p.generate(Prompt(text="Hi"), {"max_new_tokens": 3})),
+        ("cancel", lambda p: p.generate(Prompt(text="Hi"), cancel=threading.Event())),
+        ("prompts", lambda p: p.generate_many("Hi")),
+        ("prompts", lambda p: p.generate_many(None)),
+        ("batch_size", lambda p: p.generate_many([], batch_size=0)),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused_by_its_name(embedded, field, call):
+    """The error comes from the call, not from the depths of a library."""
+    with pytest.raises(ContractError) as refused:
+        call(embedded)
+
+    assert field == refused.value.field
+
+
+def test_whole_numbers_will_do_for_options_of_sampling(embedded):
+    """Two is a temperature."""
+    hot = GenerationOptions(max_new_tokens=3, temperature=2, repetition_penalty=2, top_p=1)
+
+    assert 1 <= embedded.generate(Prompt(text="Hi", images=[picture(9, 9)]), hot).new_tokens <= 3
+
+
+def test_settings_of_the_checkpoint_do_not_decide_how_it_decodes(tiny_model, tmp_path):
+    """Neither three answers at once nor an end after a second, unless they are asked for."""
+    folder = shutil.copytree(tiny_model("llava"), tmp_path / "willful")
+    path = folder / "generation_config.json"
+    willful = {"num_return_sequences": 3, "max_time": 1e-9, "do_sample": True, "temperature": 5.0}
+    path.write_text(json.dumps(json.loads(path.read_text()) | willful))
+
+    with load_predictor(folder) as predictor, load_predictor(tiny_model("llava")) as plain:
+        assert plain.generate(PROMPTS[0], SHORT).text == predictor.generate(PROMPTS[0], SHORT).text
+
+
+def test_a_seed_repeats_while_another_model_samples(embedded, tiny_model):
+    """The generators of random numbers are the process's; they are not shared in mid-draw."""
+    hot = GenerationOptions(max_new_tokens=12, temperature=3.0, seed=11, stop_on_repetition=False)
+    prompt = Prompt(text="Describe this.", images=[picture(64, 64)])
+    alone = embedded.generate(prompt, hot).text
+    with load_predictor(tiny_model("llava")) as other:
+        unseeded = attrs.evolve(hot, seed=None, max_new_tokens=200)
+        with other.stream(PROMPTS[0], unseeded) as stream:
+            next(stream)
+            beside = [embedded.generate(prompt, hot).text for _ in range(2)]
+
+    assert [alone, alone] == beside
 
 
 def test_closing_a_predictor_stops_what_it_is_writing():
