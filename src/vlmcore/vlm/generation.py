@@ -145,7 +145,9 @@ class GenerationOptions:
         if seed is None:
             return
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
-            raise ContractError("seed", "expected a whole number from 0 to 2**63 - 1, or None")
+            # Python refuses to write out whole numbers of thousands of digits.
+            shown = "a huge number" if isinstance(seed, int) and abs(seed) >> 128 else repr(seed)
+            raise ContractError("seed", f"got {shown}, expected a whole number from 0 to 2**63 - 1")
 
     def _check_stop(self) -> None:
         texts = self.stop
