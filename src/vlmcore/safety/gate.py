@@ -191,7 +191,10 @@ class SafetyGate:
         left = find(safe, rules, reference)
         # That the last command is out of bounds stays true; what matters is that no step is.
         if left is not None and left.kinds - _ABOUT_REFERENCE:
-            return values, RefusalReason.REMEDY_FAILED
+            # From outside the bounds even the nearest level can be more than a step away.
+            is_outside = ViolationKind.REFERENCE_OUT_OF_BOUNDS in findings.kinds
+            reasons = RefusalReason
+            return values, reasons.REFERENCE_OUT_OF_BOUNDS if is_outside else reasons.REMEDY_FAILED
         return safe, None
 
     def _report(

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, chunk, joint, space
-from vlmcore.contracts.actions import Stream
-from vlmcore.contracts.embodiment import ActionDim, LimitsSource, Reference
+from vlmcore.contracts.actions import ActionChunk, Stream
+from vlmcore.contracts.embodiment import ActionDim, ActionSpace, LimitsSource, Reference
 from vlmcore.contracts.presets import PRESETS
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety import RefusalReason, Remedy, SafetyGate, ViolationKind
@@ -507,3 +507,17 @@ def test_hold_between_levels_that_are_too_far_refuses() -> None:
     error = refused([[NAN]], last_command=[1.5], remedy=Remedy.HOLD, dims=(valve,))
     assert "remedy_failed" == error.reason
     assert [0.0] == vetted([[NAN]], last_command=[0.5], remedy=Remedy.HOLD, dims=(valve,))
+
+
+def test_a_last_command_more_than_a_step_from_every_level_is_what_the_refusal_names() -> None:
+    """
+    The remedy did not fail by itself: no level can be reached from out there in one step.
+    """
+    switch = ActionDim(name="grip", low=-1.0, high=1.0, max_step=1.0, levels=(-1.0, 0.0, 1.0))
+    gate = SafetyGate(space=ActionSpace(dims=(switch,), rate_hz=10), remedy=Remedy.CLAMP)
+    chunk = ActionChunk(values=[[-1.0]], names=("grip",), source="test", observed_at_s=0.0)
+
+    with pytest.raises(UnsafeActionError) as refused:
+        gate.vet(chunk, last_command=[-3.0])
+
+    assert "reference_out_of_bounds" == refused.value.reason
