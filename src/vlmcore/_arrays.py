@@ -6,7 +6,7 @@ import enum
 import math
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
@@ -19,6 +19,7 @@ __all__ = [
     "BoolArray",
     "Float64Array",
     "UInt8Array",
+    "as_tuple",
     "immutable",
     "plain_float",
     "readonly_float64",
@@ -161,6 +162,15 @@ def _require_numbers(values: Sequence[Any], field: str) -> None:
     for i, value in enumerate(values):
         if not isinstance(plain_float(value), float):
             raise ContractError(f"{field}[{i}]", f"got {_shown(value)}, expected a number")
+
+
+def as_tuple(value: Any) -> Any:
+    """
+    Make a tuple of what is a sequence, and leave everything else as it is.
+
+    Text is not a sequence of names: a check that follows refuses it.
+    """
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def plain_float(value: Any) -> Any:

@@ -30,6 +30,10 @@ PLANTS = [
     Plant("core-floors", "vlmcore/errors.py", "import vlmcore.limits"),
     Plant("core-floors", "vlmcore/media/images.py", "def later():\n    import vlmcore.vlm.prompt"),
     Plant("core-floors", "vlmcore/vlm/loading.py", "import vlmcore.cli"),
+    Plant("core-floors", "vlmcore/contracts/actions.py", "import vlmcore.safety.report"),
+    Plant("core-floors", "vlmcore/policy/interface.py", "import vlmcore.safety.gate"),
+    Plant("core-floors", "vlmcore/safety/gate.py", "import vlmcore.rollout"),
+    Plant("core-floors", "vlmcore/charts/__init__.py", "import vlmcore.contracts.actions"),
     Plant("core-floors", "vlmcore/testing/__init__.py", "import vlmcore.cli"),
     Plant("core-floors", "vlmcore/utils.py", "nothing = None"),
     Plant("robotics-floors", "vlmcore_robotics/wire/codec.py", "import vlmcore_robotics.clients"),
@@ -42,6 +46,7 @@ PLANTS = [
     Plant("framework-free", "vlmcore/media/_pillow.py", "import torch"),
     Plant("backends-behind-loading", "vlmcore/cli/__init__.py", "import vlmcore.vlm.backends"),
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),
+    Plant("drawing-behind-charts", "vlmcore/safety/report.py", "import vlmcore.charts._matplotlib"),
     Plant("comfy-only-in-comfy", "vlmcore_robotics/__init__.py", "import comfy"),
     Plant("no-cycles", "vlmcore/errors.py", "def later():\n    import vlmcore.limits"),
 ]

@@ -13,8 +13,8 @@ from architecture.tree import is_door, module_files, module_name, parse, place, 
 # Numbers written in hexadecimal are facts of a file format, and need no entry.
 FACTS = {
     ("vlmcore._arrays", 1 << 53): "whole numbers that float64 is exact for",
-    ("vlmcore.contracts._json_values", 1 << 63): "64-bit numbers",
-    ("vlmcore.contracts._json_values", 1 << 64): "64-bit numbers",
+    ("vlmcore._json_values", 1 << 63): "64-bit numbers",
+    ("vlmcore._json_values", 1 << 64): "64-bit numbers",
     ("vlmcore.media._header", 65535): "the largest 16-bit number",
     ("vlmcore.media._pillow", 65535): "the largest 16-bit sample",
     ("vlmcore.media.arrays", 1 << 18): "values converted at a time",

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from vlmcore._arrays import require_names
-from vlmcore.contracts._copying import thawed
-from vlmcore.contracts._json_values import frozen_object
+from vlmcore._copying import thawed
+from vlmcore._json_values import frozen_object
 from vlmcore.contracts.actions import ActionChunk, ActionStep, Stream
 from vlmcore.contracts.faults import Faults
 from vlmcore.contracts.schemas import ACTION_CHUNK, ACTION_STEP

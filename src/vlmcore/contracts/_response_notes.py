@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vlmcore.contracts._json_values import JSON_INTEGERS
+from vlmcore._json_values import JSON_INTEGERS
 from vlmcore.limits import DocumentLimits
 
 __all__ = ["described", "words_of"]

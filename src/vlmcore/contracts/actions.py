@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -11,14 +11,15 @@ import numpy as np
 
 from vlmcore._arrays import (
     Float64Array,
+    as_tuple,
     plain_float,
     readonly_float64,
     require_finite,
     require_name,
     require_names,
 )
-from vlmcore.contracts._copying import through_constructor
-from vlmcore.contracts._json_values import frozen_object
+from vlmcore._copying import through_constructor
+from vlmcore._json_values import frozen_object
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
 
@@ -52,10 +53,6 @@ class Stream:
                 raise ContractError(field, f"got {value!r}, expected a whole number of at least 0")
         if not self.start < self.end:
             raise ContractError("end", f"got {self.end}, expected more than start, {self.start}")
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 def _values(value: Any) -> Float64Array:
@@ -99,10 +96,10 @@ class ActionChunk:
     """
 
     values: Float64Array = attrs.field(converter=_values)
-    names: tuple[str, ...] = attrs.field(converter=_tuple)
+    names: tuple[str, ...] = attrs.field(converter=as_tuple)
     source: str
     observed_at_s: float = attrs.field(converter=plain_float)
-    streams: tuple[Stream, ...] = attrs.field(default=(), converter=_tuple)
+    streams: tuple[Stream, ...] = attrs.field(default=(), converter=as_tuple)
     metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata)
 
     def __attrs_post_init__(self) -> None:

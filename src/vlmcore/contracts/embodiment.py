@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
-from typing import Any
 
 import attrs
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from vlmcore._arrays import (
     BoolArray,
     Float64Array,
+    as_tuple,
     immutable,
     plain_float,
     require_count,
@@ -21,7 +20,7 @@ from vlmcore._arrays import (
     require_names,
     require_positive,
 )
-from vlmcore.contracts._copying import through_constructor
+from vlmcore._copying import through_constructor
 from vlmcore.contracts.dimensions import ActionDim, Reference
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
@@ -37,11 +36,6 @@ class LimitsSource(enum.Enum):
     TEMPLATE = "template"  # a starting point for workflows, certified by nobody
     DATASET = "dataset"  # the statistics of what a checkpoint was trained on
     MANUFACTURER = "manufacturer"  # the data sheet of the robot or its controller
-
-
-def _tuple(value: Any) -> Any:
-    """Make a tuple of what is a sequence; text is not a sequence of names."""
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
 
 
 @attrs.frozen(kw_only=True)
@@ -73,7 +67,7 @@ class ActionSpace:
         array([0.05])
     """
 
-    dims: tuple[ActionDim, ...] = attrs.field(converter=_tuple)
+    dims: tuple[ActionDim, ...] = attrs.field(converter=as_tuple)
     rate_hz: float = attrs.field(converter=plain_float)
     names: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
     low: Float64Array = attrs.field(init=False, eq=False, repr=False)
@@ -195,9 +189,9 @@ class Embodiment:
     """
 
     name: str
-    state_names: tuple[str, ...] = attrs.field(converter=_tuple)
+    state_names: tuple[str, ...] = attrs.field(converter=as_tuple)
     actions: ActionSpace
-    cameras: tuple[CameraSpec, ...] = attrs.field(converter=_tuple)
+    cameras: tuple[CameraSpec, ...] = attrs.field(converter=as_tuple)
     limits_source: LimitsSource
     action_mode: str = ""
     notes: str = ""

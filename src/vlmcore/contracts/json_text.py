@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from vlmcore.contracts._json_values import JSON_INTEGERS
+from vlmcore._json_values import JSON_INTEGERS
 from vlmcore.errors import ContractError
 from vlmcore.limits import DocumentLimits, require_at_most
 

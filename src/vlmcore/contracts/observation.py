@@ -23,7 +23,7 @@ from vlmcore._arrays import (
     require_positive,
     require_text,
 )
-from vlmcore.contracts._copying import through_constructor
+from vlmcore._copying import through_constructor
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most

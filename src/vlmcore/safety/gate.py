@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from vlmcore._arrays import Float64Array, require_count, require_member
-from vlmcore.contracts._copying import through_constructor
+from vlmcore._copying import through_constructor
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.errors import ContractError, UnsafeActionError

@@ -1,0 +1,1 @@
+"""Charts of numbers over time: lines in their bounds, drawn with matplotlib or with Pillow."""

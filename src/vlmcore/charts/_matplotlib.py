@@ -1,0 +1,5 @@
+"""Charts as figures of matplotlib."""
+
+import matplotlib as mpl
+
+__all__ = ["mpl"]

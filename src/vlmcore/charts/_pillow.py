@@ -1,0 +1,5 @@
+"""Charts as pixels."""
+
+from PIL import Image
+
+__all__ = ["Image"]

@@ -1,0 +1,1 @@
+"""What happens with chunks over time: replanning, handing on, recording, playing back."""

@@ -1,0 +1,5 @@
+"""Episodes as recordings of Rerun."""
+
+import rerun
+
+__all__ = ["rerun"]
