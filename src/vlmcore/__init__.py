@@ -9,11 +9,15 @@ Vision-language models as a plain Python library: typed, bounded, and usable off
         prompt = vlmcore.Prompt.of("What is in this picture?", "scene.png")
         print(predictor.generate(prompt).text)
 
+What robots report and accept, and the gate for their actions, is here too: `Embodiment`,
+`Observation`, `ActionChunk`, `SafetyGate`, `VettedChunk`.
+
 Importing this package loads NumPy and attrs, and no framework: torch, transformers and Pillow are
 loaded when a model or an image file is opened.
 """
 
-from typing import TYPE_CHECKING, Any
+import importlib
+from typing import TYPE_CHECKING
 
 from vlmcore.errors import (
     ContractError,
@@ -24,6 +28,7 @@ from vlmcore.errors import (
     ModelAccessError,
     ModelError,
     ModelMemoryError,
+    UnsafeActionError,
     UnsupportedModelError,
     VlmcoreError,
 )
@@ -34,11 +39,18 @@ from vlmcore.vlm.predictor import Predictor
 from vlmcore.vlm.prompt import Prompt
 
 if TYPE_CHECKING:
+    from vlmcore.contracts.actions import ActionChunk
+    from vlmcore.contracts.embodiment import Embodiment
+    from vlmcore.contracts.observation import Observation
+    from vlmcore.safety.gate import SafetyGate
+    from vlmcore.safety.vetted import VettedChunk
     from vlmcore.vlm.loading import load_predictor
 
 __all__ = [
+    "ActionChunk",
     "CancelToken",
     "ContractError",
+    "Embodiment",
     "Generation",
     "GenerationError",
     "GenerationOptions",
@@ -49,10 +61,14 @@ __all__ = [
     "ModelAccessError",
     "ModelError",
     "ModelMemoryError",
+    "Observation",
     "Predictor",
     "Prompt",
+    "SafetyGate",
     "StopReason",
+    "UnsafeActionError",
     "UnsupportedModelError",
+    "VettedChunk",
     "VlmcoreError",
     "load_image",
     "load_predictor",
@@ -61,14 +77,24 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 
-def __getattr__(name: str) -> Any:
-    # The catalog and the residency behind this name are a fifth of the time that importing takes,
-    # and a program that reads images or answers needs neither.
-    if name == "load_predictor":
-        from vlmcore.vlm.loading import load_predictor  # noqa: PLC0415
+# What is behind these names is a good part of the time that importing takes, and a program that
+# reads images or answers needs none of it.
+_LATER = {
+    "ActionChunk": "vlmcore.contracts.actions",
+    "Embodiment": "vlmcore.contracts.embodiment",
+    "Observation": "vlmcore.contracts.observation",
+    "SafetyGate": "vlmcore.safety.gate",
+    "VettedChunk": "vlmcore.safety.vetted",
+    "load_predictor": "vlmcore.vlm.loading",
+}
 
-        return load_predictor
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # for a type checker every name would then be one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -14,8 +14,10 @@ from architecture.tree import ROOT, is_door, module_files, module_name, parse
 # A name that is added to or taken from the package's face is a promise made or broken: say so here
 # and in the changelog.
 PUBLIC = [
+    "ActionChunk",
     "CancelToken",
     "ContractError",
+    "Embodiment",
     "Generation",
     "GenerationError",
     "GenerationOptions",
@@ -26,10 +28,14 @@ PUBLIC = [
     "ModelAccessError",
     "ModelError",
     "ModelMemoryError",
+    "Observation",
     "Predictor",
     "Prompt",
+    "SafetyGate",
     "StopReason",
+    "UnsafeActionError",
     "UnsupportedModelError",
+    "VettedChunk",
     "VlmcoreError",
     "load_image",
     "load_predictor",
@@ -49,6 +55,15 @@ def test_the_face_of_the_package_is_the_list_above() -> None:
     assert sorted(PUBLIC) == sorted(vlmcore.__all__)
     assert len(PUBLIC) <= 25
     assert vlmcore.__version__
+
+
+def test_names_that_are_imported_later_are_there_and_others_are_not() -> None:
+    """
+    Completion lists them, and a name that does not exist is an AttributeError as anywhere.
+    """
+    assert set(PUBLIC) <= set(dir(vlmcore))
+    assert vlmcore.SafetyGate is vlmcore.SafetyGate
+    assert not hasattr(vlmcore, "SafetyGates")
 
 
 @pytest.mark.parametrize("name", PUBLIC)

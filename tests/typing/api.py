@@ -14,6 +14,8 @@ import numpy.typing as npt
 from typing_extensions import assert_type
 
 import vlmcore
+from vlmcore.policy import Policy
+from vlmcore.safety import Remedy, SafetyReport, ViolationKind
 from vlmcore.testing import EchoPredictor, check_predictor
 
 
@@ -37,6 +39,19 @@ def journey(path: Path, pixels: npt.NDArray[np.float32], cancel: vlmcore.CancelT
             for piece in stream:
                 assert_type(piece, str)
         assert_type(stream.result, vlmcore.Generation)
+
+
+def vetting(arm: vlmcore.Embodiment, chunk: vlmcore.ActionChunk) -> vlmcore.VettedChunk:
+    """What a policy proposes and what may be handed on are two types."""
+    gate = vlmcore.SafetyGate(embodiment=arm, remedy=Remedy.CLAMP)
+    assert_type(chunk.values, npt.NDArray[np.float64])
+    report = gate.check(chunk, last_command=None)
+    assert_type(report, SafetyReport)
+    assert_type(report.counts, dict[ViolationKind, int])
+    vetted = gate.vet(chunk, last_command=[0.0])
+    assert_type(vetted.as_float32(), npt.NDArray[np.float32])
+    assert_type(vetted.as_chunk(), vlmcore.ActionChunk)
+    return vetted
 
 
 def reasons(answer: vlmcore.Generation) -> str:
@@ -74,3 +89,12 @@ def mistakes(predictor: vlmcore.Predictor, prompt: vlmcore.Prompt) -> None:
     predictor.generate(prompt, cancel=True)  # type: ignore[arg-type]
     prompt.text = "changed"  # type: ignore[misc]
     vlmcore.load_image("a.png", layout="CWH")  # type: ignore[arg-type]
+    vlmcore.load_predicter("embedded")  # type: ignore[attr-defined]
+
+
+def unsafe_mistakes(gate: vlmcore.SafetyGate, policy: Policy, seen: vlmcore.Observation) -> None:
+    """What a type checker refuses next to a robot."""
+    chunk = policy.infer(seen)
+    gate.vet(chunk)  # type: ignore[call-arg]
+    _vetted: vlmcore.VettedChunk = chunk  # type: ignore[assignment]
+    vlmcore.SafetyGate(remedy="clamp")  # type: ignore[arg-type]
