@@ -6,15 +6,10 @@ limits of an embodiment; it is not a safety controller.
 """
 
 from vlmcore.safety.audit import audit
+from vlmcore.safety.findings import Findings, Violation, ViolationKind
 from vlmcore.safety.gate import SafetyGate, VettedChunk
 from vlmcore.safety.remedies import Remedy
-from vlmcore.safety.report import (
-    Findings,
-    RefusalReason,
-    SafetyReport,
-    Violation,
-    ViolationKind,
-)
+from vlmcore.safety.report import RefusalReason, SafetyReport, SafetySummary
 
 __all__ = [
     "Findings",
@@ -22,6 +17,7 @@ __all__ = [
     "Remedy",
     "SafetyGate",
     "SafetyReport",
+    "SafetySummary",
     "VettedChunk",
     "Violation",
     "ViolationKind",

@@ -11,7 +11,7 @@ from vlmcore._arrays import BoolArray, Float64Array, immutable, readonly_float64
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
 from vlmcore.safety._rules import Rules
-from vlmcore.safety.report import KINDS, Findings, ViolationKind
+from vlmcore.safety.findings import KINDS, Findings, ViolationKind
 
 __all__ = ["audit", "find", "read_last_command"]
 

@@ -14,8 +14,9 @@ from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety._rules import Rules, space_digest
 from vlmcore.safety.audit import find, read_last_command
+from vlmcore.safety.findings import Findings, ViolationKind
 from vlmcore.safety.remedies import Remedy, can_return, can_stay, clamp, hold
-from vlmcore.safety.report import Findings, RefusalReason, SafetyReport, ViolationKind
+from vlmcore.safety.report import RefusalReason, SafetyReport
 from vlmcore.safety.vetted import VettedChunk, _issue
 
 __all__ = ["SafetyGate", "VettedChunk"]

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
 
 import attrs
 import numpy as np
 
-from vlmcore._arrays import BoolArray, Float64Array
-from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore._arrays import BoolArray, require_count, require_member, require_name
+from vlmcore._copying import through_constructor
+from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits
+from vlmcore.safety.findings import KINDS, WORDS, Findings, Violation, ViolationKind
 from vlmcore.safety.remedies import Remedy
 
-__all__ = ["KINDS", "Findings", "RefusalReason", "SafetyReport", "Violation", "ViolationKind"]
+__all__ = ["RefusalReason", "SafetyReport", "SafetySummary"]
 
-_LISTED = 100  # violations that a report describes one by one; all of them are counted
-
-
-class ViolationKind(enum.Enum):
-    """What can be wrong with an action."""
-
-    NON_FINITE = "non_finite"  # NaN or infinity; it is not counted as anything else
-    OUT_OF_BOUNDS = "out_of_bounds"  # below low or above high
-    STEP = "step"  # further from the step before than max_step
-    NOT_A_LEVEL = "not_a_level"  # between the levels of a discrete dimension
-    START_UNKNOWN = "start_unknown"  # a target without a last command: its first step is unbounded
-    REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # the last command itself is out of bounds
+_LIMITS = ContractLimits()
 
 
 class RefusalReason(enum.Enum):
@@ -38,117 +33,94 @@ class RefusalReason(enum.Enum):
     FLOAT32_TOO_COARSE = "float32_too_coarse"  # float32 cannot write values that keep the limits
 
 
-KINDS = tuple(ViolationKind)  # walking an enum takes as long as an audit of a chunk
-_KIND_ORDER = {kind: i for i, kind in enumerate(KINDS)}
-_WORDS = {
-    ViolationKind.NON_FINITE: "not finite",
-    ViolationKind.OUT_OF_BOUNDS: "out of bounds",
-    ViolationKind.STEP: "too far from the step before",
-    ViolationKind.NOT_A_LEVEL: "not a level",
-    ViolationKind.START_UNKNOWN: "without a last command",
-    ViolationKind.REFERENCE_OUT_OF_BOUNDS: "with a last command out of bounds",
-}
+def _all_counts(value: Any) -> Any:
+    """Name every kind, in their order."""
+    if not isinstance(value, Mapping):
+        return value
+    return MappingProxyType(dict.fromkeys(KINDS, 0) | dict(value))
+
+
+def _total(counts: Mapping[ViolationKind, int]) -> int:
+    return sum(count for kind, count in counts.items() if kind.is_of_values)
 
 
 @attrs.frozen(kw_only=True)
-class Violation:
+class SafetySummary:
     """
-    One thing that is wrong with one number.
+    A `SafetyReport` without its arrays, for logs and documents.
 
     Attributes:
-        kind: What is wrong.
-        step: In which step of the chunk, from 0; ``None`` for the last command.
-        dim: In which dimension.
-        name: The name of the dimension.
-        value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for
-            a change or a rate, how much faster it got.
-        limit: What it breaks: the bound, the step bound, the nearest level; ``None`` where there is
-            no number.
+        embodiment: As in the report, and so are all that follow.
+        action_mode: May be empty.
+        policy_source: Which policy proposed the chunk.
+        input_horizon: At least 1.
+        execution_horizon: From 1 to *input_horizon*.
+        action_dim: At least 1.
+        mode: What the gate was to do.
+        previous_action_provided: Whether the last command was known.
+        counts: How many violations there were of each kind; a kind that is not given has none.
+        changed: Whether what left differed from what came.
+        safe_for_handoff: Whether what left was safe.
+        reason: Why it was not; ``None`` if it was, or if an older document does not say.
+
+    Raises:
+        ContractError: If a field is not as described.
     """
 
-    kind: ViolationKind
-    step: int | None
-    dim: int
-    name: str
-    value: float
-    limit: float | None
+    embodiment: str
+    action_mode: str
+    policy_source: str
+    input_horizon: int
+    execution_horizon: int
+    action_dim: int
+    mode: Remedy
+    previous_action_provided: bool
+    counts: Mapping[ViolationKind, int] = attrs.field(converter=_all_counts, hash=False)
+    changed: bool
+    safe_for_handoff: bool
+    reason: RefusalReason | None
 
-    def __str__(self) -> str:
-        where = "last command" if self.step is None else f"step {self.step}"
-        limit = "" if self.limit is None else f" (limit {self.limit:g})"
-        return f"{where}, {self.name!r}: {self.value:g} {_WORDS[self.kind]}{limit}"
+    def __attrs_post_init__(self) -> None:
+        for field in ("embodiment", "action_mode", "policy_source"):
+            name = getattr(self, field)
+            if name != "" or field == "policy_source":
+                require_name(field, name, max_characters=_LIMITS.max_name_characters)
+        for field, most in (
+            ("input_horizon", _LIMITS.max_horizon),
+            ("execution_horizon", self.input_horizon),
+            ("action_dim", _LIMITS.max_actions),
+        ):
+            count = getattr(self, field)
+            require_count(**{field: count})
+            if count > most:
+                raise ContractError(field, f"got {count}, expected at most {most}")
+        require_member(Remedy, mode=self.mode)
+        for field in ("previous_action_provided", "changed", "safe_for_handoff"):
+            said = getattr(self, field)
+            if not isinstance(said, bool):
+                raise ContractError(field, f"got {said!r:.80}, expected True or False")
+        if self.reason is not None:
+            require_member(RefusalReason, reason=self.reason)
+            if self.safe_for_handoff:
+                raise ContractError("reason", f"got {self.reason} for what is safe, expected None")
+        self._check_counts()
 
+    __reduce__ = through_constructor
 
-@attrs.frozen(kw_only=True, eq=False)
-class Findings:
-    """
-    All that an audit found, as arrays; records are made when they are asked for.
-
-    Attributes:
-        space: What was held against.
-        values: What was audited, shape ``[T, D]``.
-        reference: The last command, shape ``[D]``; ``None`` if there was none.
-        steps: Every step as its bound means it, shape ``[T, D]``.
-        masks: For each kind that was found where it was found, shape ``[T, D]``; for the kinds that
-            concern the last command, shape ``[1, D]``.
-        tally: How many there are of each kind, in the order of `ViolationKind`.
-    """
-
-    space: ActionSpace
-    values: Float64Array
-    reference: Float64Array | None
-    steps: Float64Array
-    masks: dict[ViolationKind, BoolArray]
-    tally: tuple[int, ...]
+    def _check_counts(self) -> None:
+        if not isinstance(self.counts, Mapping):
+            raise ContractError("counts", f"got {self.counts!r:.80}, expected numbers by kind")
+        for kind, count in self.counts.items():
+            if not isinstance(kind, ViolationKind):
+                raise ContractError("counts", f"got {kind!r:.80}, expected a ViolationKind")
+            if type(count) is not int or count < 0:
+                field = f"counts[{kind.value}]"
+                raise ContractError(field, f"got {count!r:.80}, expected a whole number from 0")
 
     @property
-    def kinds(self) -> frozenset[ViolationKind]:
-        """What kinds there are."""
-        return frozenset(self.masks)
-
-    @property
-    def counts(self) -> dict[ViolationKind, int]:
-        """How many there are of every kind."""
-        return dict(zip(KINDS, self.tally, strict=True))
-
-    def columns(self) -> BoolArray:
-        """Say in which dimensions something was found, shape ``[D]``."""
-        found = np.zeros(self.values.shape[1], np.bool_)
-        for mask in self.masks.values():
-            found |= mask.any(axis=0)
-        return found
-
-    def violations(self, most: int = _LISTED) -> tuple[Violation, ...]:
-        """Describe the first *most* violations, by step, then by dimension, then by kind."""
-        width = self.values.shape[1]
-        places = [
-            (int(step), int(dim), kind)
-            for kind, mask in self.masks.items()
-            for step, dim in zip(*np.divmod(np.flatnonzero(mask)[:most], width), strict=True)
-        ]
-        places.sort(key=lambda place: (*place[:2], _KIND_ORDER[place[2]]))
-        return tuple(self._violation(*place) for place in places[:most])
-
-    def _violation(self, step: int, dim: int, kind: ViolationKind) -> Violation:
-        value, limit = float(self.values[step, dim]), None
-        at: int | None = step
-        low, high = float(self.space.low[dim]), float(self.space.high[dim])
-        match kind:
-            case ViolationKind.NON_FINITE | ViolationKind.START_UNKNOWN:
-                pass
-            case ViolationKind.OUT_OF_BOUNDS:
-                limit = high if value > high else low
-            case ViolationKind.STEP:
-                value, limit = float(self.steps[step, dim]), float(self.space.max_step[dim])
-            case ViolationKind.NOT_A_LEVEL:
-                levels = self.space.dims[dim].levels or ()
-                limit = min(levels, key=lambda level: abs(level - value))
-            case ViolationKind.REFERENCE_OUT_OF_BOUNDS:
-                assert self.reference is not None
-                at, value = None, float(self.reference[dim])
-                limit = high if value > high else low
-        name = self.space.names[dim]
-        return Violation(kind=kind, step=at, dim=dim, name=name, value=value, limit=limit)
+    def total(self) -> int:
+        """How many violations there are in the values of the chunk, as `SafetyReport.total`."""
+        return _total(self.counts)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -191,16 +163,32 @@ class SafetyReport:
 
     @property
     def total(self) -> int:
-        """How many violations there were in all."""
-        return sum(self.counts.values())
+        """
+        How many violations there were in the values of the chunk.
+
+        A value that breaks two limits counts twice. What is wrong with the last command, or that
+        nobody knows it, is in *counts* and not in here.
+        """
+        return _total(self.counts)
 
     @property
     def violations(self) -> tuple[Violation, ...]:
         """The first hundred violations, by step, then by dimension."""
         return () if self.findings is None else self.findings.violations()
 
+    def marks(self) -> BoolArray:
+        """Say which values break anything, shape ``[execution_horizon, D]``; to draw them."""
+        if self.findings is None:
+            return np.zeros((self.execution_horizon, self.action_dim), np.bool_)
+        return self.findings.marks()
+
+    def summary(self) -> SafetySummary:
+        """Give what can be written down: everything but the arrays."""
+        fields = attrs.fields(SafetySummary)
+        return SafetySummary(**{field.name: getattr(self, field.name) for field in fields})
+
     def __str__(self) -> str:
-        found = [f"{count} {_WORDS[kind]}" for kind, count in self.counts.items() if count]
+        found = [f"{count} {WORDS[kind]}" for kind, count in self.counts.items() if count]
         size = f"{self.execution_horizon} x {self.action_dim}"
         first = f"; first: {self.violations[0]}" if found else ""
         return f"{self.policy_source}, {size} values: {', '.join(found) or 'all kept'}{first}"

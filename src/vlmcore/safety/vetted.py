@@ -15,7 +15,8 @@ from vlmcore.contracts.embodiment import LimitsSource
 from vlmcore.errors import UnsafeActionError
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.audit import find
-from vlmcore.safety.report import RefusalReason, SafetyReport, ViolationKind
+from vlmcore.safety.findings import ViolationKind
+from vlmcore.safety.report import RefusalReason, SafetyReport
 
 __all__ = ["VettedChunk"]
 

@@ -34,7 +34,9 @@ def test_violations_say_what_where_and_which_limit() -> None:
         ("step", 1, "x", -2.5, 0.1),
         ("step", 1, "dx", 0.05, 0.02),
     ] == listed
-    assert 7 == report.total
+    assert 6 == report.total  # of the chunk; the last command is counted beside it
+    assert 1 == report.counts[ViolationKind.REFERENCE_OUT_OF_BOUNDS]
+    assert [[True, True, True], [True, True, False]] == report.marks().tolist()
     assert (
         "test, 2 x 3 values: 1 not finite, 1 out of bounds, 3 too far from the step before, "
         "1 not a level, 1 with a last command out of bounds; first: step 0, 'x': -1 too far from "
@@ -69,6 +71,26 @@ def test_a_clean_report_says_so() -> None:
         report.total,
     )
     assert set(ViolationKind) == set(report.counts)
+
+
+def test_marks_are_of_the_steps_that_are_executed() -> None:
+    """
+    True where a value breaks anything; nothing is marked for want of a last command.
+    """
+    gate = SafetyGate(space=space(JOINT, SLIDE), execution_horizon=2)
+    came = chunk([[0.5, 0.0], [0.5, 0.05], [9.0, 9.0]], "x", "dx")
+    assert [[True, False], [False, True]] == gate.check(came, last_command=[0, 0]).marks().tolist()
+    assert [[False, False], [False, True]] == gate.check(came, last_command=None).marks().tolist()
+    calm = gate.check(chunk([[0.0, 0.0]], "x", "dx"), last_command=[0, 0])
+    assert [[False, False]] == calm.marks().tolist()
+
+
+def test_a_start_that_is_unknown_is_counted_beside_the_values() -> None:
+    """
+    No value of the chunk is wrong.
+    """
+    report = SafetyGate(space=space(JOINT)).check(chunk([[0.5]]), last_command=None)
+    assert (0, 1) == (report.total, report.counts[ViolationKind.START_UNKNOWN])
 
 
 def test_a_start_that_is_unknown_has_no_limit_to_show() -> None:

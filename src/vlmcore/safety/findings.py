@@ -1,0 +1,156 @@
+"""What an audit finds in a chunk: kinds of violations, single ones, and all of them as arrays."""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore.contracts.embodiment import ActionSpace
+
+__all__ = ["KINDS", "WORDS", "Findings", "Violation", "ViolationKind"]
+
+_LISTED = 100  # violations that a report describes one by one; all of them are counted
+
+
+class ViolationKind(enum.Enum):
+    """What can be wrong with an action."""
+
+    NON_FINITE = "non_finite"  # NaN or infinity; it is not counted as anything else
+    OUT_OF_BOUNDS = "out_of_bounds"  # below low or above high
+    STEP = "step"  # further from the step before than max_step
+    NOT_A_LEVEL = "not_a_level"  # between the levels of a discrete dimension
+    START_UNKNOWN = "start_unknown"  # a target without a last command: its first step is unbounded
+    REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # the last command itself is out of bounds
+
+    @property
+    def is_of_values(self) -> bool:
+        """Whether a value of the chunk is wrong, and not what is known of the robot before it."""
+        return self not in (ViolationKind.START_UNKNOWN, ViolationKind.REFERENCE_OUT_OF_BOUNDS)
+
+
+KINDS = tuple(ViolationKind)  # walking an enum takes as long as an audit of a chunk
+_KIND_ORDER = {kind: i for i, kind in enumerate(KINDS)}
+WORDS = {
+    ViolationKind.NON_FINITE: "not finite",
+    ViolationKind.OUT_OF_BOUNDS: "out of bounds",
+    ViolationKind.STEP: "too far from the step before",
+    ViolationKind.NOT_A_LEVEL: "not a level",
+    ViolationKind.START_UNKNOWN: "without a last command",
+    ViolationKind.REFERENCE_OUT_OF_BOUNDS: "with a last command out of bounds",
+}
+
+
+@attrs.frozen(kw_only=True)
+class Violation:
+    """
+    One thing that is wrong with one number.
+
+    Attributes:
+        kind: What is wrong.
+        step: In which step of the chunk, from 0; ``None`` for the last command.
+        dim: In which dimension.
+        name: The name of the dimension.
+        value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for
+            a change or a rate, how much faster it got.
+        limit: What it breaks: the bound, the step bound, the nearest level; ``None`` where there is
+            no number.
+    """
+
+    kind: ViolationKind
+    step: int | None
+    dim: int
+    name: str
+    value: float
+    limit: float | None
+
+    def __str__(self) -> str:
+        where = "last command" if self.step is None else f"step {self.step}"
+        limit = "" if self.limit is None else f" (limit {self.limit:g})"
+        return f"{where}, {self.name!r}: {self.value:g} {WORDS[self.kind]}{limit}"
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Findings:
+    """
+    All that an audit found, as arrays; records are made when they are asked for.
+
+    Attributes:
+        space: What was held against.
+        values: What was audited, shape ``[T, D]``.
+        reference: The last command, shape ``[D]``; ``None`` if there was none.
+        steps: Every step as its bound means it, shape ``[T, D]``.
+        masks: For each kind that was found where it was found, shape ``[T, D]``; for the kinds that
+            concern the last command, shape ``[1, D]``.
+        tally: How many there are of each kind, in the order of `ViolationKind`.
+    """
+
+    space: ActionSpace
+    values: Float64Array
+    reference: Float64Array | None
+    steps: Float64Array
+    masks: dict[ViolationKind, BoolArray]
+    tally: tuple[int, ...]
+
+    @property
+    def kinds(self) -> frozenset[ViolationKind]:
+        """What kinds there are."""
+        return frozenset(self.masks)
+
+    @property
+    def counts(self) -> dict[ViolationKind, int]:
+        """How many there are of every kind."""
+        return dict(zip(KINDS, self.tally, strict=True))
+
+    def marks(self) -> BoolArray:
+        """
+        Say which values of the chunk break anything, shape ``[T, D]``.
+
+        What is wrong with the last command, or that there is none, marks no value.
+        """
+        marked = np.zeros(self.values.shape, np.bool_)
+        for kind, mask in self.masks.items():
+            if kind.is_of_values:
+                marked |= mask
+        return marked
+
+    def columns(self) -> BoolArray:
+        """Say in which dimensions something was found, shape ``[D]``."""
+        found = np.zeros(self.values.shape[1], np.bool_)
+        for mask in self.masks.values():
+            found |= mask.any(axis=0)
+        return found
+
+    def violations(self, most: int = _LISTED) -> tuple[Violation, ...]:
+        """Describe the first *most* violations, by step, then by dimension, then by kind."""
+        width = self.values.shape[1]
+        places = [
+            (int(step), int(dim), kind)
+            for kind, mask in self.masks.items()
+            for step, dim in zip(*np.divmod(np.flatnonzero(mask)[:most], width), strict=True)
+        ]
+        places.sort(key=lambda place: (*place[:2], _KIND_ORDER[place[2]]))
+        return tuple(self._violation(*place) for place in places[:most])
+
+    def _violation(self, step: int, dim: int, kind: ViolationKind) -> Violation:
+        value, limit = float(self.values[step, dim]), None
+        at: int | None = step
+        low, high = float(self.space.low[dim]), float(self.space.high[dim])
+        match kind:
+            case ViolationKind.NON_FINITE | ViolationKind.START_UNKNOWN:
+                pass
+            case ViolationKind.OUT_OF_BOUNDS:
+                limit = high if value > high else low
+            case ViolationKind.STEP:
+                value, limit = float(self.steps[step, dim]), float(self.space.max_step[dim])
+            case ViolationKind.NOT_A_LEVEL:
+                levels = self.space.dims[dim].levels or ()
+                limit = min(levels, key=lambda level: abs(level - value))
+            case ViolationKind.REFERENCE_OUT_OF_BOUNDS:
+                assert self.reference is not None
+                at, value = None, float(self.reference[dim])
+                limit = high if value > high else low
+        name = self.space.names[dim]
+        return Violation(kind=kind, step=at, dim=dim, name=name, value=value, limit=limit)
