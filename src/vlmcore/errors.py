@@ -257,12 +257,16 @@ class UnsafeActionError(VlmcoreError):
     Attributes:
         report: What was found, a `vlmcore.safety.SafetyReport`.
         reason: Why nothing passed, a value of `vlmcore.safety.RefusalReason`.
+        problem: What came and what was expected, where the report does not say it; else empty.
     """
 
-    def __init__(self, report: object, reason: str) -> None:
+    def __init__(self, report: object, reason: str, problem: str = "") -> None:
         super().__init__(report, reason)
+        self.args = (report, reason, problem)
         self.report = report
         self.reason = reason
+        self.problem = problem
 
     def __str__(self) -> str:
-        return f"{self.reason}: {self.report}"
+        said = f"{self.problem}; " if self.problem else ""
+        return f"{self.reason}: {said}{self.report}"

@@ -61,6 +61,10 @@ EXAMPLES = [
     (PolicyError("p", "is away"), "p: is away"),
     (PolicyRefusedError("p", "no camera 'side'"), "p: no camera 'side'"),
     (UnsafeActionError("2 out of bounds", "violations"), "violations: 2 out of bounds"),
+    (
+        UnsafeActionError("all kept", "stale", "observed_at_s: got 2 s ago, expected at most 1 s"),
+        "stale: observed_at_s: got 2 s ago, expected at most 1 s; all kept",
+    ),
 ]
 ALL_ERRORS = [getattr(errors, name) for name in errors.__all__]
 

@@ -31,6 +31,9 @@ class RefusalReason(enum.Enum):
     REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # one step does not lead back into bounds
     REMEDY_FAILED = "remedy_failed"  # what the remedy made breaks limits too
     FLOAT32_TOO_COARSE = "float32_too_coarse"  # float32 cannot write values that keep the limits
+    STALE = "stale"  # what the policy saw is older than the caller allows
+    OBSERVED_IN_FUTURE = "observed_in_future"  # it was seen by another clock
+    TEMPLATE_LIMITS = "template_limits"  # the limits that it keeps are a template's
 
 
 def _all_counts(value: Any) -> Any:
