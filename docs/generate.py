@@ -23,10 +23,13 @@ import attrs
 
 from vlmcore import errors, limits
 from vlmcore.cli import main as command
-from vlmcore.contracts.schemas import DOCUMENTS, DocumentKind
+from vlmcore.contracts import schemas
+from vlmcore.contracts.schemas import DocumentKind
+from vlmcore.safety import documents as safety_documents
 from vlmcore.vlm.catalog import MODELS
 
 REFERENCE = Path(__file__).parent / "reference"
+DOCUMENTS = {**schemas.DOCUMENTS, **safety_documents.DOCUMENTS}
 NOTE = "% Made from the code by `nox -s regen`: change it there."
 
 
@@ -135,9 +138,9 @@ def robot_documents_page() -> str:
         "",
         "# Documents of robots",
         "",
-        "What `vlmcore.contracts.documents` reads and writes, as JSON. Reading is strict: keys",
-        "that are not listed here are refused, and all faults are told at once, each with its",
-        "place. A missing `schema` or `version` means version 1.",
+        "What `vlmcore.contracts.documents` and `vlmcore.safety.documents` read and write, as",
+        "JSON. Reading is strict: keys that are not listed here are refused, and all faults are",
+        "told at once, each with its place. A missing `schema` or `version` means version 1.",
     ]
     for name, kind in DOCUMENTS.items():
         lines += [

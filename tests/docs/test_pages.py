@@ -34,6 +34,7 @@ GENERATED = [
     "schemas/robot-observation.json",
     "schemas/robot-actions.json",
     "schemas/robot-action-step.json",
+    "schemas/robot-action-safety.json",
 ]
 
 

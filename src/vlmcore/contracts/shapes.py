@@ -18,6 +18,7 @@ from vlmcore._arrays import plain_float
 
 __all__ = [
     "Field",
+    "Flag",
     "JsonObject",
     "ListOf",
     "MapOf",
@@ -137,6 +138,20 @@ class Whole:
     def schema(self) -> dict[str, Any]:
         """Say the same as JSON Schema."""
         return {"type": "integer", "minimum": self.smallest, "maximum": self.largest}
+
+
+@attrs.frozen(kw_only=True)
+class Flag:
+    """True or false; 0 and 1 are not."""
+
+    def faults(self, value: Any, path: str) -> Iterator[Fault]:
+        """Find what is wrong."""
+        if not isinstance(value, bool):
+            yield path, f"got {_kind(value)}, expected true or false"
+
+    def schema(self) -> dict[str, Any]:
+        """Say the same as JSON Schema."""
+        return {"type": "boolean"}
 
 
 @attrs.frozen(kw_only=True)

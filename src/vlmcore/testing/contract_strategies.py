@@ -17,6 +17,10 @@ from vlmcore.contracts.embodiment import (
     Reference,
 )
 from vlmcore.contracts.observation import Observation
+from vlmcore.limits import ContractLimits
+from vlmcore.safety.findings import ViolationKind
+from vlmcore.safety.remedies import Remedy
+from vlmcore.safety.report import RefusalReason, SafetySummary
 
 with optional_dependency("testing", "hypothesis"):
     from hypothesis import strategies as st
@@ -33,8 +37,10 @@ __all__ = [
     "json_objects",
     "names",
     "observations",
+    "safety_summaries",
 ]
 
+_LIMITS = ContractLimits()
 _HOSTILE = (
     math.nan,
     math.inf,
@@ -270,6 +276,38 @@ def observations(
         images=images,
         frame_rate_hz=draw(st.floats(0.1, 1e3)),
         captured_at_s=draw(_finite()),
+    )
+
+
+@st.composite
+def safety_summaries(draw: st.DrawFn) -> SafetySummary:
+    """
+    What a gate may have said of a chunk, with counts of every kind.
+
+    Args:
+        draw: Given by hypothesis.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(safety_summaries(), lambda summary: summary.total > 2).total
+        3
+    """
+    steps = draw(st.integers(1, _LIMITS.max_horizon))
+    kinds = st.sampled_from(ViolationKind)
+    is_safe = draw(st.booleans())
+    return SafetySummary(
+        embodiment=draw(names() | st.just("")),
+        action_mode=draw(names() | st.just("")),
+        policy_source=draw(names()),
+        input_horizon=steps,
+        execution_horizon=draw(st.integers(1, steps)),
+        action_dim=draw(st.integers(1, _LIMITS.max_actions)),
+        mode=draw(st.sampled_from(Remedy)),
+        previous_action_provided=draw(st.booleans()),
+        counts=draw(st.dictionaries(kinds, st.integers(0, 1000))),
+        changed=draw(st.booleans()),
+        safe_for_handoff=is_safe,
+        reason=None if is_safe else draw(st.none() | st.sampled_from(RefusalReason)),
     )
 
 
