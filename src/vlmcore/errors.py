@@ -8,6 +8,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ AmbiguousResponseError              an answer of a policy has more than one reading
     │  ├─ DocumentError                       a document has faults, each with its place
     │  └─ LimitExceededError                  a size is over a declared limit
+    ├─ EndpointError (ValueError)             an address that may not be dialled
     ├─ MediaError (ValueError)                an image or video cannot be read
     │  └─ MediaLimitError                     it is larger than the limits allow
     ├─ MissingDependencyError (ImportError)   an optional package is not installed
@@ -17,6 +18,9 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
     │  └─ GenerationError                     it failed while generating
     ├─ PolicyError                            a policy cannot be used
+    │  ├─ PolicyUnavailableError (ConnectionError)  it cannot be reached
+    │  ├─ PolicyTimeoutError (TimeoutError)   it was reached, and then silent for too long
+    │  ├─ PolicyProtocolError                 one side broke the protocol
     │  └─ PolicyRefusedError                  it answered with an error of its own
     └─ UnsafeActionError                      actions are not safe to execute
 
@@ -30,6 +34,7 @@ __all__ = [
     "AmbiguousResponseError",
     "ContractError",
     "DocumentError",
+    "EndpointError",
     "GenerationError",
     "LimitExceededError",
     "MediaError",
@@ -39,7 +44,10 @@ __all__ = [
     "ModelError",
     "ModelMemoryError",
     "PolicyError",
+    "PolicyProtocolError",
     "PolicyRefusedError",
+    "PolicyTimeoutError",
+    "PolicyUnavailableError",
     "UnsafeActionError",
     "UnsupportedModelError",
     "VlmcoreError",
@@ -116,6 +124,24 @@ class DocumentError(ContractError):
         self.args = (document, faults)
         self.document = document
         self.faults = faults
+
+
+class EndpointError(VlmcoreError, ValueError):
+    """
+    An address may not be dialled, or is none.
+
+    Attributes:
+        endpoint: The address as far as it may be shown: scheme, host and port.
+        rule: What came and what was expected.
+    """
+
+    def __init__(self, endpoint: str, rule: str) -> None:
+        super().__init__(endpoint, rule)
+        self.endpoint = endpoint
+        self.rule = rule
+
+    def __str__(self) -> str:
+        return f"{self.endpoint}: {self.rule}"
 
 
 class MediaError(VlmcoreError, ValueError):
@@ -244,6 +270,45 @@ class PolicyError(VlmcoreError):
 
     def __str__(self) -> str:
         return f"{self.policy}: {self.problem}"
+
+
+class PolicyUnavailableError(PolicyError, ConnectionError):
+    """A policy cannot be reached; nothing was asked yet, so trying again is sensible."""
+
+    def __init__(self, policy: str, problem: str) -> None:
+        super().__init__(policy, problem)
+        self.errno = self.strerror = None  # OSError takes two arguments for these
+
+
+class PolicyTimeoutError(PolicyError, TimeoutError):
+    """
+    A policy was reached, and then silent for too long.
+
+    Attributes:
+        wait: What was waited for, as ``"reply"``.
+        waited_s: For how long.
+    """
+
+    def __init__(self, policy: str, wait: str, waited_s: float) -> None:
+        super().__init__(policy, f"no {wait} within {waited_s:.3g} s")
+        self.errno = self.strerror = None  # OSError takes two arguments for these
+        self.args = (policy, wait, waited_s)
+        self.wait = wait
+        self.waited_s = waited_s
+
+
+class PolicyProtocolError(PolicyError):
+    """
+    One side broke the protocol.
+
+    Attributes:
+        side: Whose fault it is: ``"ours"`` if the caller broke it, ``"theirs"`` if the peer did.
+    """
+
+    def __init__(self, policy: str, problem: str, side: str) -> None:
+        super().__init__(policy, problem)
+        self.args = (policy, problem, side)
+        self.side = side
 
 
 class PolicyRefusedError(PolicyError):

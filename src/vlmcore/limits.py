@@ -17,6 +17,7 @@ __all__ = [
     "ImageLimits",
     "ModelLimits",
     "PromptLimits",
+    "WireLimits",
     "require_at_most",
 ]
 
@@ -163,6 +164,40 @@ class ModelLimits:
     max_config_bytes: int = 4 * _MIB
     max_index_bytes: int = 64 * _MIB
     max_header_bytes: int = 100 * _MIB
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class WireLimits:
+    """
+    What one message of a policy or of its caller may hold, read from the wire or written to it.
+
+    Attributes:
+        max_request_bytes: Size of a request: sixteen cameras of 8 MiB just fit.
+        max_response_bytes: Size of an answer.
+        max_metadata_bytes: Size of what a server says about itself before it is asked.
+        max_depth: Maps and lists inside each other.
+        max_nodes: Values in a message, keys counted; an array of numbers is a handful. Empty lists
+            take 56 times the memory of their bytes.
+        max_entries: Entries of one map or one list.
+        max_text_bytes: Size of one text, as a traceback that a server sends.
+        max_binary_bytes: Size of the bytes of one array.
+        max_rank: Axes of an array.
+        max_array_header_bytes: Size of the header of an array in NumPy's own file format.
+    """
+
+    max_request_bytes: int = 128 * _MIB
+    max_response_bytes: int = 32 * _MIB
+    max_metadata_bytes: int = _MIB
+    max_depth: int = 16
+    max_nodes: int = 1 << 16
+    max_entries: int = 1 << 16
+    max_text_bytes: int = _MIB
+    max_binary_bytes: int = 128 * _MIB
+    max_rank: int = 6
+    max_array_header_bytes: int = 1024
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

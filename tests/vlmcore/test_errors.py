@@ -14,6 +14,7 @@ from vlmcore.errors import (
     AmbiguousResponseError,
     ContractError,
     DocumentError,
+    EndpointError,
     GenerationError,
     LimitExceededError,
     MediaError,
@@ -23,7 +24,10 @@ from vlmcore.errors import (
     ModelError,
     ModelMemoryError,
     PolicyError,
+    PolicyProtocolError,
     PolicyRefusedError,
+    PolicyTimeoutError,
+    PolicyUnavailableError,
     UnsafeActionError,
     UnsupportedModelError,
     VlmcoreError,
@@ -43,6 +47,10 @@ EXAMPLES = [
         "robot: 2 faults\n  $.x: got 0\n  $.y[3]: got 1",
     ),
     (LimitExceededError("max_bytes", 12, 10), "max_bytes: got 12, limit is 10"),
+    (
+        EndpointError("http://h:80", "got http, expected https"),
+        "http://h:80: got http, expected https",
+    ),
     (MediaError("a.png", "not an image"), "a.png: not an image"),
     (
         MediaLimitError("a.png", "max_pixels", 12, 10),
@@ -59,6 +67,9 @@ EXAMPLES = [
     (ModelMemoryError("m", "too large"), "m: too large"),
     (GenerationError("m", "failed"), "m: failed"),
     (PolicyError("p", "is away"), "p: is away"),
+    (PolicyUnavailableError("p", "refused the connection"), "p: refused the connection"),
+    (PolicyTimeoutError("p", "reply", 1.25), "p: no reply within 1.25 s"),
+    (PolicyProtocolError("p", "sent text", "theirs"), "p: sent text"),
     (PolicyRefusedError("p", "no camera 'side'"), "p: no camera 'side'"),
     (UnsafeActionError("2 out of bounds", "violations"), "violations: 2 out of bounds"),
     (
@@ -115,6 +126,9 @@ def test_an_error_can_be_copied(error: VlmcoreError) -> None:
         (MediaError, ValueError),
         (MissingDependencyError, ImportError),
         (ModelMemoryError, MemoryError),
+        (EndpointError, ValueError),
+        (PolicyUnavailableError, ConnectionError),
+        (PolicyTimeoutError, TimeoutError),
     ],
 )
 def test_an_error_is_the_builtin_that_people_already_catch(
