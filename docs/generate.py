@@ -25,6 +25,7 @@ from vlmcore import errors, limits
 from vlmcore.cli import main as command
 from vlmcore.contracts import schemas
 from vlmcore.contracts.schemas import DocumentKind
+from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.safety import documents as safety_documents
 from vlmcore.vlm.catalog import MODELS
 
@@ -39,6 +40,7 @@ def pages() -> dict[str, str]:
         "errors.md": errors_page(),
         "limits.md": limits_page(),
         "models.md": models_page(),
+        "policies.md": policies_page(),
         "command.md": command_page(),
         "robot-documents.md": robot_documents_page(),
         **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
@@ -120,6 +122,45 @@ def models_page() -> str:
         said = ", ".join(note for note, holds in notes.items() if holds)
         memory = f"{model.bf16_gib:g}" if model.bf16_gib else ""
         lines.append(f"| `{model.key}` | {model.label} | {repository} | {memory} | {said} |")
+    return "\n".join(lines)
+
+
+def policies_page() -> str:
+    """Write the catalog of policies, and what each readiness means."""
+    lines = [
+        NOTE,
+        "",
+        "# Policies",
+        "",
+        "Vision-language-action policies that are known by name.",
+        "{py:func}`~vlmcore.policy.catalog.find_policy` takes a key, a label, a type or a",
+        "checkpoint of this table. Nothing is downloaded or run, and no policy makes its own",
+        "actions safe: [vet them](../how-to/vet-actions.md).",
+        "",
+        "| readiness | what it means |",
+        "| --- | --- |",
+    ]
+    lines += [f"| {readiness.value} | {readiness.advice} |" for readiness in Readiness]
+    lines += [
+        "",
+        "*Tuned for* names robots and benchmarks that there are fine-tuned weights for; those of",
+        "a base policy are other weights than its checkpoint.",
+        "",
+        "| key | label in workflows | type | checkpoint | run by | scale | readiness | tuned for |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for spec in POLICIES:
+        cells = (
+            f"[`{spec.key}`]({spec.url})",
+            spec.label,
+            f"`{spec.policy_type}`",
+            f"`{spec.checkpoint}`" if spec.checkpoint else "none",
+            ", ".join(runtime.value for runtime in spec.runtimes),
+            spec.scale,
+            spec.readiness.value,
+            ", ".join(spec.fine_tuned_for),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

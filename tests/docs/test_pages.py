@@ -28,6 +28,7 @@ GENERATED = [
     "errors.md",
     "limits.md",
     "models.md",
+    "policies.md",
     "command.md",
     "robot-documents.md",
     "schemas/robot-embodiment.json",

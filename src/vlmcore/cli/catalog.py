@@ -1,8 +1,9 @@
-"""``vlmcore catalog``: the models that are known by name."""
+"""``vlmcore catalog``: the models and policies that are known by name."""
 
 from __future__ import annotations
 
 import argparse
+import enum
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,37 +12,60 @@ import attrs
 
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._terminal import Terminal
+from vlmcore.policy.catalog import POLICIES, PolicySpec, Readiness
 from vlmcore.vlm.catalog import MODELS, ModelSpec
 
 __all__ = ["add_command"]
+
+_EPILOG = """\
+vlm: give the KEY to 'vlmcore describe --model'. GiB is an estimate of the memory with 16-bit
+weights; 4-bit needs about a third. 'gated': the licence is accepted on the hub first. 'video':
+trained on video, too.
+
+vla: policies by how far they are from moving a robot, with their weights and what runs them.
+'tuned for': there are weights for these robots and benchmarks; under 'base' they are others than
+the ones shown. Nothing is downloaded or run, and no policy makes its own actions safe: see
+'vlmcore actions check'.
+"""
 
 
 def add_command(commands: Any) -> None:
     """Add the command to *commands*."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "catalog",
-        help="list the models that are known by name",
-        description="List the models that are known by name: give the KEY to --model.",
-        epilog="GiB is an estimate of the memory with 16-bit weights; 4-bit needs about a third. "
-        "'gated': the licence is accepted on the hub first. 'video': trained on video, too.",
+        help="list the models and policies that are known by name",
+        description="List the models and policies that are known by name.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("kind", choices=("vlm",), help="vlm: vision-language models")
+    parser.add_argument(
+        "kind",
+        choices=("vlm", "vla"),
+        help="vlm: vision-language models; vla: vision-language-action policies",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON array")
     parser.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     terminal = Terminal.standard()
+    is_vlm = arguments.kind == "vlm"
     if arguments.json:
-        terminal.document([attrs.asdict(model) for model in MODELS], indent=2)
+        rows: Sequence[Any] = MODELS if is_vlm else POLICIES
+        documents = [attrs.asdict(row, value_serializer=_plain) for row in rows]
+        terminal.document(documents, indent=2)
     else:
-        for line in _lines(MODELS):
+        for line in _models(MODELS) if is_vlm else _policies(POLICIES):
             terminal.line(line)
     return ExitCode.DONE
 
 
-def _lines(models: Sequence[ModelSpec]) -> Iterator[str]:
+def _plain(_row: Any, _field: Any, value: Any) -> Any:
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _models(models: Sequence[ModelSpec]) -> Iterator[str]:
     """Write a table under each family: in one table the lines would be wider than most windows."""
     width = max(len(model.key) for model in models)
     yield f"  {'KEY':{width}}    GiB                LABEL"
@@ -52,3 +76,19 @@ def _lines(models: Sequence[ModelSpec]) -> Iterator[str]:
             video = "video" if model.video else ""
             gib = f"{model.bf16_gib:5.1f}"
             yield f"  {model.key:{width}}  {gib}  {gated:5}  {video:5}  {model.label}"
+
+
+def _policies(policies: Sequence[PolicySpec]) -> Iterator[str]:
+    """Write two lines for each under what its readiness means."""
+    width = max(len(spec.key) for spec in policies)
+    wide = max(len(spec.scale) for spec in policies)
+    yield f"  {'KEY':{width}}  {'SCALE':{wide}}  LABEL"
+    for readiness in Readiness:
+        yield f"{readiness.value}: {readiness.advice}"
+        for spec in policies:
+            if spec.readiness is not readiness:
+                continue
+            yield f"  {spec.key:{width}}  {spec.scale:{wide}}  {spec.label}"
+            runtimes = " or ".join(runtime.value for runtime in spec.runtimes)
+            tuned = f"; tuned for {', '.join(spec.fine_tuned_for)}" if spec.fine_tuned_for else ""
+            yield f"  {'':{width}}  {spec.checkpoint or 'no weights'}, by {runtimes}{tuned}"

@@ -7,10 +7,9 @@ to the letter and never changes, even where it says "(recommended)".
 
 from __future__ import annotations
 
-import difflib
-
 import attrs
 
+from vlmcore._spelling import did_you_mean
 from vlmcore.errors import ModelAccessError
 
 __all__ = ["DEFAULT_MODEL", "MODELS", "ModelSpec", "find_model", "hint_for", "match_model"]
@@ -316,6 +315,4 @@ def hint_for(name: str) -> str:
         if spec.repo_id is not None:
             spellings[spec.repo_id.lower()] = spec.key
             spellings[spec.repo_id.lower().partition("/")[2]] = spec.key
-    close = difflib.get_close_matches(name.strip().lower(), spellings, n=3, cutoff=0.7)
-    keys = list(dict.fromkeys(spellings[spelling] for spelling in close))
-    return f"; did you mean {' or '.join(repr(key) for key in keys)}?" if keys else ""
+    return did_you_mean(name, spellings)
