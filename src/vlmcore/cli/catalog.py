@@ -89,6 +89,6 @@ def _policies(policies: Sequence[PolicySpec]) -> Iterator[str]:
             if spec.readiness is not readiness:
                 continue
             yield f"  {spec.key:{width}}  {spec.scale:{wide}}  {spec.label}"
-            runtimes = " or ".join(runtime.value for runtime in spec.runtimes)
+            runtimes = ", ".join(runtime.value for runtime in spec.runtimes)
             tuned = f"; tuned for {', '.join(spec.fine_tuned_for)}" if spec.fine_tuned_for else ""
-            yield f"  {'':{width}}  {spec.checkpoint or 'no weights'}, by {runtimes}{tuned}"
+            yield f"  {'':{width}}  {spec.checkpoint or 'no weights'} ({runtimes}){tuned}"
