@@ -9,6 +9,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ DocumentError                       a document has faults, each with its place
     │  └─ LimitExceededError                  a size is over a declared limit
     ├─ EndpointError (ValueError)             an address that may not be dialled
+    ├─ EpisodeError (ValueError)              a file of an episode cannot be written or read
     ├─ MediaError (ValueError)                an image or video cannot be read
     │  └─ MediaLimitError                     it is larger than the limits allow
     ├─ MissingDependencyError (ImportError)   an optional package is not installed
@@ -35,6 +36,7 @@ __all__ = [
     "ContractError",
     "DocumentError",
     "EndpointError",
+    "EpisodeError",
     "GenerationError",
     "LimitExceededError",
     "MediaError",
@@ -142,6 +144,27 @@ class EndpointError(VlmcoreError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.endpoint}: {self.rule}"
+
+
+class EpisodeError(VlmcoreError, ValueError):
+    """
+    The file of an episode cannot be written or read.
+
+    Attributes:
+        path: The path of the file.
+        line: Which line of it, from 1; ``None`` if it is no single one.
+        problem: What is wrong with it.
+    """
+
+    def __init__(self, path: str, line: int | None, problem: str) -> None:
+        super().__init__(path, line, problem)
+        self.path = path
+        self.line = line
+        self.problem = problem
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f", line {self.line}"
+        return f"{self.path}{where}: {self.problem}"
 
 
 class MediaError(VlmcoreError, ValueError):

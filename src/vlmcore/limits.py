@@ -14,6 +14,7 @@ from vlmcore.errors import ContractError, LimitExceededError
 __all__ = [
     "ContractLimits",
     "DocumentLimits",
+    "EpisodeLimits",
     "ImageLimits",
     "ModelLimits",
     "PromptLimits",
@@ -94,6 +95,34 @@ class DocumentLimits:
     max_nodes: int = 2 * _MIB
     max_faults: int = 100
     max_error_characters: int = 1000
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class EpisodeLimits:
+    """
+    What the door of recorded episodes lets in, line by line, and what is written.
+
+    Attributes:
+        max_file_bytes: Size of the file. It is read line by line and never held whole.
+        max_line_bytes: Size of one line. The frames of an observation and its chunk fit.
+        max_steps: Steps of an episode.
+        max_depth: Objects and lists inside each other in one line: metadata of the largest depth
+            inside a chunk inside a step.
+        max_nodes: Values in one line, those in lists and objects counted.
+        max_frame_bytes: Size of one encoded frame.
+        max_frames_bytes: Size of all encoded frames of one observation.
+    """
+
+    max_file_bytes: int = 65_536 * _MIB
+    max_line_bytes: int = 96 * _MIB
+    max_steps: int = 1 << 20
+    max_depth: int = 40
+    max_nodes: int = 4 * _MIB
+    max_frame_bytes: int = 8 * _MIB
+    max_frames_bytes: int = 45 * _MIB
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

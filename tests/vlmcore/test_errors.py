@@ -15,6 +15,7 @@ from vlmcore.errors import (
     ContractError,
     DocumentError,
     EndpointError,
+    EpisodeError,
     GenerationError,
     LimitExceededError,
     MediaError,
@@ -51,6 +52,8 @@ EXAMPLES = [
         EndpointError("http://h:80", "got http, expected https"),
         "http://h:80: got http, expected https",
     ),
+    (EpisodeError("run.jsonl", 3, "got text"), "run.jsonl, line 3: got text"),
+    (EpisodeError("run.jsonl", None, "does not exist"), "run.jsonl: does not exist"),
     (MediaError("a.png", "not an image"), "a.png: not an image"),
     (
         MediaLimitError("a.png", "max_pixels", 12, 10),
@@ -123,6 +126,7 @@ def test_an_error_can_be_copied(error: VlmcoreError) -> None:
     ("error", "builtin"),
     [
         (ContractError, ValueError),
+        (EpisodeError, ValueError),
         (MediaError, ValueError),
         (MissingDependencyError, ImportError),
         (ModelMemoryError, MemoryError),
