@@ -15,13 +15,15 @@ __all__ = ["read_json", "write_json"]
 _DIGITS = 20  # of the largest 64-bit number; Python itself takes thousands, in quadratic time
 
 
-def read_json(text: Any, *, limits: DocumentLimits | None = None) -> Any:
+def read_json(text: Any, *, limits: DocumentLimits | None = None, allow_nan: bool = False) -> Any:
     """
     Read JSON text, and nothing that only looks like it.
 
     Args:
         text: The text, as ``str`` or as UTF-8 ``bytes``.
         limits: How much is read.
+        allow_nan: Whether ``NaN``, ``Infinity`` and ``-Infinity`` are read as numbers, as Python's
+            own writer spells them; for a reader that looks for them.
 
     Returns:
         The value, in Python's plain types. Numbers with a point or an exponent are ``float``.
@@ -47,7 +49,7 @@ def read_json(text: Any, *, limits: DocumentLimits | None = None) -> Any:
             object_pairs_hook=_object,
             parse_int=_integer,
             parse_float=_float,
-            parse_constant=_constant,
+            parse_constant=float if allow_nan else _constant,
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"

@@ -98,6 +98,17 @@ def test_what_json_cannot_hold_is_not_written(wrong: Any) -> None:
         write_json(wrong)
 
 
+def test_a_reader_that_looks_for_nan_can_ask_for_it() -> None:
+    """
+    As Python's own writer spells it; numbers that overflow stay refused.
+    """
+    value = read_json("[NaN, Infinity, -Infinity, 1.5]", allow_nan=True)
+
+    assert "[nan, inf, -inf, 1.5]" == repr(value)
+    with pytest.raises(ContractError, match="numbers that float64 can hold"):
+        read_json("[1e999]", allow_nan=True)
+
+
 @given(json_objects())
 def test_what_is_written_is_read_back_exactly(value: dict[str, Any]) -> None:
     """
