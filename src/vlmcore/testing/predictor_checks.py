@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import attrs
 
-from vlmcore._arrays import require_positive
 from vlmcore.errors import VlmcoreError
+from vlmcore.testing._promises import BrokenPromiseError, keep_within, require
 from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions, StopReason
 from vlmcore.vlm.predictor import Predictor, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
@@ -41,10 +40,6 @@ class PredictorCheckError(AssertionError):
         return f"{self.check}: {self.problem}"
 
 
-class _BrokenError(Exception):
-    """What a check found; it does not know its own name."""
-
-
 @attrs.frozen
 class PredictorCheck:
     """
@@ -69,20 +64,10 @@ class PredictorCheck:
         Raises:
             PredictorCheckError: If the promise is not kept within *patience_s*.
         """
-        require_positive(patience_s=patience_s)
-        outcome: Future[None] = Future()
-        arguments = (self._check, predictor, prompt, outcome)
-        threading.Thread(target=_settle, args=arguments, name=self.name, daemon=True).start()
         try:
-            outcome.result(timeout=patience_s)
-        except _BrokenError as error:
-            raise PredictorCheckError(self.name, str(error)) from None
-        except FutureTimeoutError:
-            problem = f"no end within {patience_s:g} s: something is waited for that never comes"
-            raise PredictorCheckError(self.name, problem) from None
-        except Exception as error:
-            problem = f"raised {type(error).__name__}: {error}"
-            raise PredictorCheckError(self.name, problem) from error
+            keep_within(patience_s, partial(self._check, predictor, prompt))
+        except BrokenPromiseError as error:
+            raise PredictorCheckError(self.name, str(error)) from error.__cause__
 
 
 def check_predictor(
@@ -118,60 +103,39 @@ def check_predictor(
     return tuple(check.name for check in PREDICTOR_CHECKS)
 
 
-def _settle(
-    check: Callable[[Predictor, Prompt], None],
-    predictor: Predictor,
-    prompt: Prompt,
-    outcome: Future[None],
-) -> None:
-    try:
-        check(predictor, prompt)
-    except BaseException as error:  # noqa: BLE001 - handed to the caller, whatever it is
-        outcome.set_exception(error)
-    else:
-        outcome.set_result(None)
-
-
-def _require(kept: object, problem: str) -> None:
-    if not kept:
-        raise _BrokenError(problem)
-
-
 def _require_same(got: Generation, expected: Generation, what: str) -> None:
     for field in ("text", "reasoning", "stop_reason", "prompt_tokens", "new_tokens"):
         had, wanted = getattr(got, field), getattr(expected, field)
-        _require(had == wanted, f"{what} has {field} {had!r}, expected {wanted!r}")
+        require(had == wanted, f"{what} has {field} {had!r}, expected {wanted!r}")
 
 
 def _reports_itself(predictor: Predictor, _prompt: Prompt) -> None:
-    _require(isinstance(predictor, Predictor), "a method of Predictor is missing")
+    require(isinstance(predictor, Predictor), "a method of Predictor is missing")
     info = predictor.info
-    _require(isinstance(info, PredictorInfo), f"info is {info!r}, expected a PredictorInfo")
+    require(isinstance(info, PredictorInfo), f"info is {info!r}, expected a PredictorInfo")
     for field, value in attrs.asdict(info).items():
         filled = isinstance(value, bool) if field == "supports_video" else value
-        _require(filled, f"info.{field} is {value!r}, expected what it is and how it runs")
+        require(filled, f"info.{field} is {value!r}, expected what it is and how it runs")
 
 
 def _answers_whole(predictor: Predictor, prompt: Prompt) -> None:
     answer = predictor.generate(prompt, _OPTIONS)
-    _require(
+    require(
         answer.new_tokens >= _FEWEST_TOKENS and len(answer.text.split()) > 1,
         f"the answer is {answer.text!r} of {answer.new_tokens} tokens: "
         f"choose a prompt with an answer of at least {_FEWEST_TOKENS} tokens and two words",
     )
-    _require(
+    require(
         answer.new_tokens <= _OPTIONS.max_new_tokens,
         f"{answer.new_tokens} new tokens, expected at most {_OPTIONS.max_new_tokens}",
     )
-    _require(
-        answer.prompt_tokens > 0, "prompt_tokens is 0, expected those that the model was given"
-    )
-    _require(answer.text == answer.text.strip(), f"{answer.text!r} has white space at its ends")
+    require(answer.prompt_tokens > 0, "prompt_tokens is 0, expected those that the model was given")
+    require(answer.text == answer.text.strip(), f"{answer.text!r} has white space at its ends")
     timings = answer.timings
     if timings is not None:
         first_s = timings.total_s if timings.first_token_s is None else timings.first_token_s
         ordered = 0 <= timings.prepare_s <= first_s <= timings.total_s
-        _require(ordered, f"{timings} do not follow each other")
+        require(ordered, f"{timings} do not follow each other")
 
 
 def _repeats_greedy_answers(predictor: Predictor, prompt: Prompt) -> None:
@@ -185,11 +149,11 @@ def _streams_the_answer(predictor: Predictor, prompt: Prompt) -> None:
         pieces = list(stream)
     _require_same(stream.result, answer, "the result of the stream")
     joined = "".join(pieces)
-    _require(joined == answer.text, f"the pieces join to {joined!r}, expected {answer.text!r}")
-    _require(len(pieces) > 1, "the whole answer came in one piece")
+    require(joined == answer.text, f"the pieces join to {joined!r}, expected {answer.text!r}")
+    require(len(pieces) > 1, "the whole answer came in one piece")
     for piece in pieces:
         half = "\ufffd" in piece and "\ufffd" not in answer.text
-        _require(not half, f"the piece {piece!r} has half a character")
+        require(not half, f"the piece {piece!r} has half a character")
 
 
 def _refuses_an_early_result(predictor: Predictor, prompt: Prompt) -> None:
@@ -199,12 +163,12 @@ def _refuses_an_early_result(predictor: Predictor, prompt: Prompt) -> None:
             result = stream.result
         except RuntimeError:
             return
-    raise _BrokenError(f"after one piece the result is {result!r}, expected RuntimeError")
+    raise BrokenPromiseError(f"after one piece the result is {result!r}, expected RuntimeError")
 
 
 def _stops_at_the_length(predictor: Predictor, prompt: Prompt) -> None:
     answer = predictor.generate(prompt, GenerationOptions(max_new_tokens=1))
-    _require(
+    require(
         (answer.stop_reason, answer.new_tokens) == (StopReason.LENGTH, 1),
         f"max_new_tokens=1 gave {answer.new_tokens} tokens and {answer.stop_reason}, "
         f"expected 1 and {StopReason.LENGTH}",
@@ -217,7 +181,7 @@ def _stops_at_a_stop_text(predictor: Predictor, prompt: Prompt) -> None:
     expected = whole[: whole.index(stop)].rstrip()
     options = attrs.evolve(_OPTIONS, stop=(stop,))
     for answer in (predictor.generate(prompt, options), _streamed(predictor, prompt, options)):
-        _require(
+        require(
             (answer.text, answer.stop_reason) == (expected, StopReason.END),
             f"the stop text {stop!r} gave {answer.text!r} and {answer.stop_reason}, "
             f"expected {expected!r} and {StopReason.END}",
@@ -227,7 +191,7 @@ def _stops_at_a_stop_text(predictor: Predictor, prompt: Prompt) -> None:
 def _streamed(predictor: Predictor, prompt: Prompt, options: GenerationOptions) -> Generation:
     with predictor.stream(prompt, options) as stream:
         joined = "".join(stream)
-    _require(joined == stream.result.text, f"the pieces join to {joined!r}, not to the result")
+    require(joined == stream.result.text, f"the pieces join to {joined!r}, not to the result")
     return stream.result
 
 
@@ -236,9 +200,9 @@ def _obeys_a_cancelled_token(predictor: Predictor, prompt: Prompt) -> None:
     token.cancel()
     answers = [predictor.generate(prompt, _OPTIONS, cancel=token)]
     answers += predictor.generate_many([prompt, prompt], _OPTIONS, cancel=token)
-    _require(len(answers) == 3, f"two prompts gave {len(answers) - 1} answers when cancelled")
+    require(len(answers) == 3, f"two prompts gave {len(answers) - 1} answers when cancelled")
     for answer in answers:
-        _require(
+        require(
             answer.stop_reason is StopReason.CANCELLED and answer.new_tokens <= 1,
             f"a token cancelled before gave {answer.new_tokens} tokens and {answer.stop_reason}, "
             f"expected at most 1 and {StopReason.CANCELLED}",
@@ -253,17 +217,15 @@ def _cancels_a_stream(predictor: Predictor, prompt: Prompt) -> None:
         token.cancel()
         rest = list(stream)
     answer = stream.result
-    _require(
-        len(rest) <= 2, f"{len(rest)} pieces came after cancelling, expected that of one token"
-    )
+    require(len(rest) <= 2, f"{len(rest)} pieces came after cancelling, expected that of one token")
     # One that writes ahead of its reader may have written all of it by then.
-    _require(
+    require(
         answer.stop_reason is StopReason.CANCELLED or answer.text == whole,
         f"a stream cancelled after one piece ended with {answer.stop_reason}, "
         f"expected {StopReason.CANCELLED}",
     )
     cut = whole.startswith(answer.text) and answer.text == first + "".join(rest)
-    _require(cut, f"the cancelled answer is {answer.text!r}, expected the beginning of {whole!r}")
+    require(cut, f"the cancelled answer is {answer.text!r}, expected the beginning of {whole!r}")
 
 
 def _survives_a_stream_left_early(predictor: Predictor, prompt: Prompt) -> None:
@@ -273,7 +235,7 @@ def _survives_a_stream_left_early(predictor: Predictor, prompt: Prompt) -> None:
     next(stream)
     stream.close()
     stream.close()
-    _require(not list(stream), "a closed stream gave another piece")
+    require(not list(stream), "a closed stream gave another piece")
     _require_same(predictor.generate(prompt, _OPTIONS), answer, "the answer after a closed stream")
     for _ in predictor.stream(prompt, _OPTIONS):
         break
@@ -285,7 +247,7 @@ def _answers_many_as_one_by_one(predictor: Predictor, prompt: Prompt) -> None:
     longer = attrs.evolve(prompt, text=f"{prompt.text} Please look again, and answer carefully.")
     prompts = [prompt, longer, prompt]
     answers = predictor.generate_many(prompts, _OPTIONS)
-    _require(len(answers) == 3, f"three prompts gave {len(answers)} answers")
+    require(len(answers) == 3, f"three prompts gave {len(answers)} answers")
     for number, (each, answer) in enumerate(zip(prompts, answers, strict=True), start=1):
         expected = predictor.generate(each, _OPTIONS)
         _require_same(answer, expected, f"answer {number} of 3 prompts of unlike length")
@@ -293,7 +255,7 @@ def _answers_many_as_one_by_one(predictor: Predictor, prompt: Prompt) -> None:
 
 def _answers_none(predictor: Predictor, _prompt: Prompt) -> None:
     answers = predictor.generate_many([], _OPTIONS)
-    _require(answers == [], f"no prompts gave {answers!r}, expected []")
+    require(answers == [], f"no prompts gave {answers!r}, expected []")
 
 
 def _serves_threads_in_turn(predictor: Predictor, prompt: Prompt) -> None:
@@ -318,7 +280,9 @@ def _refuses_work_once_closed(predictor: Predictor, prompt: Prompt) -> None:
             answer = call()
         except VlmcoreError:
             continue
-        raise _BrokenError(f"{name} after close gave {answer!r}, expected an error of vlmcore")
+        raise BrokenPromiseError(
+            f"{name} after close gave {answer!r}, expected an error of vlmcore"
+        )
 
 
 PREDICTOR_CHECKS: tuple[PredictorCheck, ...] = tuple(
