@@ -26,11 +26,12 @@ from vlmcore.cli import main as command
 from vlmcore.contracts import schemas
 from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.policy.catalog import POLICIES, Readiness
+from vlmcore.rollout import documents as rollout_documents
 from vlmcore.safety import documents as safety_documents
 from vlmcore.vlm.catalog import MODELS
 
 REFERENCE = Path(__file__).parent / "reference"
-DOCUMENTS = {**schemas.DOCUMENTS, **safety_documents.DOCUMENTS}
+DOCUMENTS = {**schemas.DOCUMENTS, **safety_documents.DOCUMENTS, **rollout_documents.DOCUMENTS}
 NOTE = "% Made from the code by `nox -s regen`: change it there."
 
 

@@ -36,6 +36,7 @@ GENERATED = [
     "schemas/robot-actions.json",
     "schemas/robot-action-step.json",
     "schemas/robot-action-safety.json",
+    "schemas/robot-action-replan.json",
 ]
 
 

@@ -1,0 +1,97 @@
+"""What the functions of this floor ask of their arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from vlmcore._arrays import Float64Array
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.errors import ContractError
+
+__all__ = [
+    "require_chunk",
+    "require_finite_rows",
+    "require_names_of",
+    "require_space",
+    "require_steps",
+]
+
+_PRINTABLE_BITS = 64  # Python refuses to print whole numbers that are huge
+
+
+def require_steps(field: str, steps: Any, fewest: int, most: int | None = None) -> None:
+    """
+    Require a number of steps.
+
+    Raises:
+        ContractError: If it is not a whole number from *fewest* to *most*.
+    """
+    is_whole = isinstance(steps, int) and not isinstance(steps, bool)
+    if is_whole and fewest <= steps and (most is None or steps <= most):
+        return
+    if most is None:
+        expected = f"a whole number of at least {fewest}"
+    else:
+        expected = f"{most}" if fewest == most else f"a whole number from {fewest} to {most}"
+    is_huge = is_whole and steps.bit_length() > _PRINTABLE_BITS
+    came = "a huge number" if is_huge else f"{steps!r:.80}"
+    raise ContractError(field, f"got {came}, expected {expected}")
+
+
+def require_chunk(field: str, chunk: Any) -> None:
+    """
+    Require an action chunk.
+
+    Raises:
+        ContractError: If it is anything else; vetted actions are no proposal.
+    """
+    if not isinstance(chunk, ActionChunk):
+        raise ContractError(field, f"got {type(chunk).__name__}, expected an ActionChunk")
+
+
+def require_space(space: Any) -> None:
+    """
+    Require an action space, or ``None``.
+
+    Raises:
+        ContractError: If it is anything else.
+    """
+    if space is not None and not isinstance(space, ActionSpace):
+        raise ContractError("space", f"got {type(space).__name__}, expected an ActionSpace")
+
+
+def require_names_of(field: str, chunk: ActionChunk, names: tuple[str, ...]) -> None:
+    """
+    Require the dimensions of a chunk to be *names*, in this order.
+
+    Raises:
+        ContractError: If they are others, or in another order.
+    """
+    if chunk.names != names:
+        raise ContractError(
+            f"{field}.names",
+            f"got {', '.join(chunk.names)}, expected {', '.join(names)}, in this order",
+        )
+
+
+def require_finite_rows(
+    field: str, rows: Float64Array, names: tuple[str, ...], *, first: int
+) -> None:
+    """
+    Require steps of a chunk to be finite, from step *first* of it on.
+
+    Raises:
+        ContractError: If one is not: whatever is computed from it is lost as well.
+    """
+    finite = np.isfinite(rows)
+    if finite.all():
+        return
+    step, dim = divmod(int(np.argmin(finite)), rows.shape[1])
+    raise ContractError(
+        f"{field}.values[{first + step}][{dim}]",
+        f"got {rows[step, dim]} for {names[dim]!r}, expected finite numbers: "
+        "mixing would carry it on",
+    )

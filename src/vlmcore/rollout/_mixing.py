@@ -1,0 +1,99 @@
+"""Mixing predictions of the same step, each dimension as its numbers mean."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vlmcore._arrays import Float64Array
+from vlmcore.contracts.embodiment import ActionSpace
+
+__all__ = ["cross_fade", "weighted_mean"]
+
+
+def cross_fade(
+    old: Float64Array, new: Float64Array, share: Float64Array, space: ActionSpace | None
+) -> Float64Array:
+    """
+    Mix two predictions of each step; without a space every dimension is mixed linearly.
+
+    Args:
+        old: Finite, shape ``[T, D]``.
+        new: Finite, the same shape.
+        share: How much of *new* there is in each step, from 0 to 1, shape ``[T]``.
+        space: What the dimensions are.
+
+    Returns:
+        Shape ``[T, D]``. Between the two, also where rounding would say otherwise; angles are
+        written in bounds.
+    """
+    part = share[:, np.newaxis]
+    mixed = np.clip(old * (1 - part) + new * part, np.minimum(old, new), np.maximum(old, new))
+    if space is None:
+        return mixed
+    turns = np.flatnonzero(np.isfinite(space.period))
+    if turns.size:
+        start, end = (_in_bounds(each[:, turns], space, turns) for each in (old, new))
+        way = _short_way(end - start, space.period[turns])
+        mixed[:, turns] = _in_bounds(start + part * way, space, turns)
+    switches = np.flatnonzero(space.is_discrete)
+    mixed[:, switches] = np.where(part < 0.5, old[:, switches], new[:, switches])
+    return mixed
+
+
+def weighted_mean(
+    predictions: Float64Array, weights: Float64Array, space: ActionSpace | None
+) -> Float64Array:
+    """
+    Mix any number of predictions of one step; without a space every dimension is averaged.
+
+    Args:
+        predictions: Finite, the oldest first, shape ``[N, D]``.
+        weights: Of each, at least 0 and not all 0, shape ``[N]``.
+        space: What the dimensions are.
+
+    Returns:
+        Shape ``[D]``. An angle is the oldest one, moved by the mean of the short ways from there to
+        the others. Of levels it is the one with most weight; of two with the same, the one that was
+        predicted last.
+    """
+    shares = weights / weights.sum()
+    mixed = _mean(predictions, shares)
+    if space is None:
+        return mixed
+    turns = np.flatnonzero(np.isfinite(space.period))
+    if turns.size:
+        angles = _in_bounds(predictions[:, turns], space, turns)
+        ways = _short_way(angles - angles[0], space.period[turns])
+        mixed[turns] = _in_bounds(angles[0] + _mean(ways, shares), space, turns)
+    for column in np.flatnonzero(space.is_discrete):
+        levels = space.dims[column].levels or ()
+        mixed[column] = _elected(predictions[:, column], weights, np.array(levels))
+    return mixed
+
+
+def _mean(values: Float64Array, shares: Float64Array) -> Float64Array:
+    """Average the rows, and stay between them where rounding would not."""
+    mean: Float64Array = np.clip(shares @ values, values.min(axis=0), values.max(axis=0))
+    return mean
+
+
+def _elected(votes: Float64Array, weights: Float64Array, levels: Float64Array) -> float:
+    """Find the level with most weight; each vote goes to the level that is nearest to it."""
+    nearest = np.abs(votes[:, np.newaxis] - levels).argmin(axis=1)
+    totals = np.bincount(nearest, weights)
+    last = nearest[totals[nearest] == totals.max()][-1]
+    return float(levels[last])
+
+
+def _in_bounds(angles: Float64Array, space: ActionSpace, turns: np.ndarray) -> Float64Array:
+    """Write angles so that they are in bounds; those that are already stay as they are."""
+    low, high = space.low[turns], space.high[turns]
+    same = np.clip(low + np.remainder(angles - low, space.period[turns]), low, high)
+    inside: Float64Array = np.where((angles >= low) & (angles <= high), angles, same)
+    return inside
+
+
+def _short_way(difference: Float64Array, turn: Float64Array) -> Float64Array:
+    """Take a difference of angles the short way round, at most half a turn."""
+    short: Float64Array = difference - turn * np.rint(difference / turn)
+    return short

@@ -1,0 +1,174 @@
+"""Between a control loop that wants one action at a time and a policy that proposes many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import require_count
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.observation import Observation
+from vlmcore.errors import ContractError, PolicyError, VlmcoreError
+from vlmcore.policy.interface import Policy
+from vlmcore.rollout._checks import require_chunk, require_steps
+from vlmcore.rollout.plans import ActionPlan, Blend
+from vlmcore.safety.gate import SafetyGate
+from vlmcore.safety.vetted import VettedChunk
+
+__all__ = ["ChunkBroker"]
+
+
+class ChunkBroker:
+    """
+    Between a control loop that wants one action at a time and a policy that proposes many.
+
+    The policy is asked every *replan_every* steps, and before if its chunk runs out. Each step is
+    vetted by itself, from the command that was really sent before it: what a remedy or a controller
+    changed on the way is where the next step starts.
+
+    A policy fails if it raises `PolicyError`, and if it answers with NaN or infinity, which cannot
+    be blended. A failure is raised, unless it is tolerated: then the chunk before goes on while it
+    lasts, and the policy is asked again at the next step. It is never made up for: when nothing is
+    left, the failure is raised.
+
+    What the gate refuses was not sent, so nothing that was planned to follow it is either: the
+    next step asks the policy anew.
+
+    Inference happens within `step`, which takes as long. Where the robot must go on meanwhile, let
+    another thread infer and keep an `ActionPlan`. Not safe for threads.
+
+    Args:
+        policy: Who proposes. The broker does not close it.
+        gate: Through which every step goes. Its ``execution_horizon`` says for how many steps a
+            chunk may be executed, also when the policy fails; ``None`` for all that it has.
+        replan_every: After how many steps the policy is asked again.
+        blend: How a new chunk takes over; ``None`` for at once.
+        tolerate_failures: How many times in a row the policy may fail.
+
+    Raises:
+        ContractError: If an argument is not as described.
+
+    Example:
+        >>> from vlmcore.contracts.embodiment import ActionDim, ActionSpace
+        >>> class Forward:
+        ...     def infer(self, seen):
+        ...         path = [[seen.state[0] + 0.1 * i] for i in range(1, 9)]
+        ...         return ActionChunk(
+        ...             values=path, names=("x",), source="doc", observed_at_s=seen.captured_at_s
+        ...         )
+        ...     def reset(self):
+        ...         pass
+        >>> slide = ActionDim(name="x", unit="m", low=-1.0, high=1.0, max_step=0.15)
+        >>> gate = SafetyGate(space=ActionSpace(dims=(slide,), rate_hz=20))
+        >>> broker = ChunkBroker(Forward(), gate, replan_every=2)
+        >>> at = [0.0]
+        >>> def observe():
+        ...     picture = np.zeros((8, 8, 3), np.uint8)
+        ...     return Observation(instruction="go", state=at, images={"front": picture},
+        ...         frame_rate_hz=20, captured_at_s=0)
+        >>> for _ in range(3):
+        ...     at = broker.step(observe, last_command=at).values[0]
+        >>> round(at.item(), 6)
+        0.3
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        gate: SafetyGate,
+        *,
+        replan_every: int,
+        blend: Blend | None = None,
+        tolerate_failures: int = 0,
+    ) -> None:
+        if not callable(getattr(policy, "infer", None)):
+            raise ContractError("policy", f"got {type(policy).__name__}, expected a Policy")
+        if not isinstance(gate, SafetyGate):
+            raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
+        require_count(replan_every=replan_every)
+        horizon = gate.execution_horizon
+        if horizon is not None and replan_every > horizon:
+            raise ContractError(
+                "replan_every",
+                f"got {replan_every}, expected at most execution_horizon of the gate, {horizon}",
+            )
+        require_steps("tolerate_failures", tolerate_failures, 0)
+        self._policy = policy
+        self._gate = gate
+        self._replan_every = replan_every
+        self._tolerate_failures = tolerate_failures
+        self._failures = 0
+        self._plan = ActionPlan(blend=blend, space=gate.actions, execution_horizon=horizon)
+
+    @property
+    def failures(self) -> int:
+        """How many times in a row the policy has failed."""
+        return self._failures
+
+    def step(self, observe: Callable[[], Observation], *, last_command: Any) -> VettedChunk:
+        """
+        Give the next step, vetted.
+
+        Args:
+            observe: Is called if the policy is asked, and only then.
+            last_command: As for `SafetyGate.vet`: what was really sent last.
+
+        Returns:
+            One step. Its ``observed_at_s`` is that of the newest chunk in it.
+
+        Raises:
+            PolicyError: If the policy failed, and that is not tolerated or nothing is left.
+            UnsafeActionError: If the gate refuses the step.
+            ContractError: If the policy answers with something that is not a chunk of the space, or
+                *last_command* is not one.
+        """
+        if self._is_due():
+            self._replan(observe)
+        try:
+            return self._gate.vet(self._plan.next(), last_command=last_command)
+        except VlmcoreError:
+            self._plan.clear()
+            raise
+
+    def reset(self) -> None:
+        """Forget the episode, and let the policy forget it."""
+        self._plan.clear()
+        self._failures = 0
+        self._policy.reset()
+
+    def _is_due(self) -> bool:
+        asked_at = self._plan.observed_at_step
+        if asked_at is None or self._plan.remaining == 0:
+            return True
+        return self._plan.step - asked_at >= self._replan_every
+
+    def _replan(self, observe: Callable[[], Observation]) -> None:
+        observation = observe()
+        try:
+            chunk = self._answer(observation)
+        except PolicyError:
+            self._failures += 1
+            if self._failures > self._tolerate_failures or self._plan.remaining == 0:
+                raise
+            return
+        self._plan.offer(chunk, observed_at_step=self._plan.step)
+        self._failures = 0
+
+    def _answer(self, observation: Observation) -> ActionChunk:
+        """Ask the policy, and put its answer in the order of the space if the gate would."""
+        chunk = self._policy.infer(observation)
+        require_chunk("chunk", chunk)
+        names = self._gate.actions.names
+        if self._gate.reorder and chunk.names != names and set(chunk.names) == set(names):
+            order = [chunk.names.index(name) for name in names]
+            chunk = attrs.evolve(chunk, values=chunk.values[:, order], names=names, streams=())
+        if not chunk.is_finite:
+            step, dim = map(int, np.argwhere(~np.isfinite(chunk.values))[0])
+            raise PolicyError(
+                chunk.source,
+                f"answered with {chunk.values[step, dim]} for {chunk.names[dim]!r} in step {step}",
+            )
+        return chunk
