@@ -25,7 +25,8 @@ __all__ = ["embodiment_from_document", "embodiment_to_document"]
 
 _LIMITS = ContractLimits()
 _VECTORS = ("action_min", "action_max", "max_delta_per_step")
-_MAPS = ("units", "references", "max_rates", "periods", "levels")
+_POSITIONS = ("position_min", "position_max")
+_MAPS = ("units", "references", "max_rates", "periods", "levels", *_POSITIONS)
 
 
 def embodiment_to_document(embodiment: Embodiment) -> dict[str, Any]:
@@ -64,6 +65,12 @@ def embodiment_to_document(embodiment: Embodiment) -> dict[str, Any]:
         "action_max_rates": {dim.name: dim.max_rate for dim in dims if dim.max_rate is not None},
         "action_periods": {dim.name: dim.period for dim in dims if dim.period is not None},
         "action_levels": {dim.name: list(dim.levels) for dim in dims if dim.levels is not None},
+        "action_position_min": {
+            dim.name: dim.position_low for dim in dims if dim.position_low is not None
+        },
+        "action_position_max": {
+            dim.name: dim.position_high for dim in dims if dim.position_high is not None
+        },
         "action_steps_unbounded": [
             dim.name for dim in dims if dim.max_step is None and dim.max_rate is None
         ],
@@ -165,6 +172,8 @@ def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[
                     max_rate=rate,
                     period=said["periods"].get(name),
                     levels=None if levels is None else tuple(levels),
+                    position_low=said["position_min"].get(name),
+                    position_high=said["position_max"].get(name),
                 )
             )
     return tuple(dims)
@@ -172,7 +181,13 @@ def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[
 
 def _places(i: int, name: str, step_key: str) -> dict[str, str]:
     """Say where the fields of the dimension *i* stand in the document."""
-    by_name = {"unit": "units", "max_rate": "max_rates", "period": "periods", "levels": "levels"}
+    by_name = {
+        "unit": "units",
+        "max_rate": "max_rates",
+        "period": "periods",
+        "levels": "levels",
+        **dict(zip(("position_low", "position_high"), _POSITIONS, strict=True)),
+    }
     return {
         "low": f"$.action_min[{i}]",
         "high": f"$.action_max[{i}]",

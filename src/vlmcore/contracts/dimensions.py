@@ -54,6 +54,9 @@ class ActionDim:
     possible, and so do its levels. A joint with end stops is not periodic, however far it turns:
     *period* is for a target that comes round again, and ``high - low`` is one turn.
 
+    A change or a rate may say where what it moves may be: *position_low* and *position_high*, both
+    or neither. `vlmcore.safety.gate.SafetyGate.vet` is then told where it is, and adds up.
+
     Attributes:
         name: Unique in its space.
         unit: As ``"rad"`` or ``"m"``; empty where there is none.
@@ -65,6 +68,10 @@ class ActionDim:
         period: One full turn, for a rotation without end stops; ``None`` for everything else.
         levels: The only values there are, ascending, as ``(0.0, 1.0)`` for a gripper that is open
             or closed; ``None`` if every value in the range is one.
+        position_low: The smallest position that a change or a rate may lead to, in the unit of what
+            it adds up to: that of a change, or of a rate times one second. An angle is a plain
+            number here, which counts its turns.
+        position_high: The largest.
 
     Raises:
         ContractError: If a field is not as described.
@@ -83,6 +90,8 @@ class ActionDim:
     max_rate: float | None = attrs.field(default=None, converter=plain_float)
     period: float | None = attrs.field(default=None, converter=plain_float)
     levels: tuple[float, ...] | None = attrs.field(default=None, converter=_plain_floats)
+    position_low: float | None = attrs.field(default=None, converter=plain_float)
+    position_high: float | None = attrs.field(default=None, converter=plain_float)
 
     def __attrs_post_init__(self) -> None:
         require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
@@ -95,6 +104,8 @@ class ActionDim:
             self._check_levels(self.levels)
         if self.period is not None:
             self._check_period(self.period)
+        if self.position_low is not None or self.position_high is not None:
+            self._check_positions(self.position_low, self.position_high)
 
     @property
     def is_discrete(self) -> bool:
@@ -162,4 +173,22 @@ class ActionDim:
                 "period",
                 f"got {period!r} and the range {self._range()}, expected high - low to be one "
                 "period: a joint with end stops is not periodic",
+            )
+
+    def _check_positions(self, low: float | None, high: float | None) -> None:
+        if low is None or high is None:
+            missing = "position_low" if low is None else "position_high"
+            raise ContractError(missing, f"got None for {self.name!r}, expected both or neither")
+        require_finite(position_low=low, position_high=high)
+        if not self.reference.is_change or self.levels is not None:
+            what = "levels" if self.levels is not None else str(self.reference)
+            raise ContractError(
+                "position_low",
+                f"got {low:g} with {what} for {self.name!r}, expected none: only changes and rates "
+                "that can take every value add up to a position",
+            )
+        if not low < high:
+            raise ContractError(
+                "position_low",
+                f"got [{low:g}, {high:g}] for {self.name!r}, expected low below high",
             )

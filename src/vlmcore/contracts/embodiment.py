@@ -55,6 +55,9 @@ class ActionSpace:
         max_step: The largest change from one step to the next, float64; infinite for a dimension
             with levels that has no bound of its own.
         period: One turn of each rotation without end stops, float64; NaN for all others.
+        position_low: The smallest position that each change or rate may lead to, float64; minus
+            infinity where nothing is said.
+        position_high: The largest; infinity where nothing is said.
         is_change: Which are changes or rates, so that zero is standing still.
         is_discrete: Which know only some levels.
 
@@ -74,6 +77,8 @@ class ActionSpace:
     high: Float64Array = attrs.field(init=False, eq=False, repr=False)
     max_step: Float64Array = attrs.field(init=False, eq=False, repr=False)
     period: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    position_low: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    position_high: Float64Array = attrs.field(init=False, eq=False, repr=False)
     is_change: BoolArray = attrs.field(init=False, eq=False, repr=False)
     is_discrete: BoolArray = attrs.field(init=False, eq=False, repr=False)
 
@@ -93,12 +98,18 @@ class ActionSpace:
             raise ContractError(
                 "rate_hz", f"got {self.rate_hz:g}, expected at most {_LIMITS.max_rate_hz}"
             )
-        nan = math.nan
+        nan, infinity = math.nan, math.inf
         numbers = {
             "low": [dim.low for dim in dims],
             "high": [dim.high for dim in dims],
             "max_step": [self._step(dim) for dim in dims],
             "period": [nan if dim.period is None else dim.period for dim in dims],
+            "position_low": [
+                -infinity if dim.position_low is None else dim.position_low for dim in dims
+            ],
+            "position_high": [
+                infinity if dim.position_high is None else dim.position_high for dim in dims
+            ],
         }
         truths = {
             "is_change": [dim.reference.is_change for dim in dims],
@@ -112,6 +123,11 @@ class ActionSpace:
             keep(self, field, immutable(np.array(flags, np.bool_)))
 
     __reduce__ = through_constructor
+
+    @property
+    def position_names(self) -> tuple[str, ...]:
+        """The dimensions that bound a position, which the gate must be told."""
+        return tuple(dim.name for dim in self.dims if dim.position_low is not None)
 
     def index(self, name: str) -> int:
         """

@@ -208,6 +208,10 @@ EMBODIMENT = DocumentKind(
             ListOf(item=Number(), fewest=2, most=_LIMITS.max_levels),
             "The only values of an action, ascending.",
         ),
+        "action_position_min": _by_action(
+            Number(), "The smallest position that the changes or rates of an action may add up to."
+        ),
+        "action_position_max": _by_action(Number(), "The largest."),
         "action_steps_unbounded": Field(
             ListOf(item=_NAME, fewest=0, most=_LIMITS.max_actions),
             "Actions with levels that have no bound of a step.",

@@ -79,6 +79,8 @@ def action_dims(draw: st.DrawFn, *, name: str | None = None) -> ActionDim:
     """
     Dimensions of every kind: targets, changes and rates, periodic ones, and ones with levels.
 
+    Some changes and rates bound the position that they lead to.
+
     Args:
         draw: Given by hypothesis.
         name: Their name; drawn unless given.
@@ -96,6 +98,9 @@ def action_dims(draw: st.DrawFn, *, name: str | None = None) -> ActionDim:
     if kind == "change":
         fields["reference"] = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))
         low, high = -draw(st.floats(0.0, 1e3)), draw(st.floats(1e-3, 1e3))
+        if draw(st.booleans()):
+            fields["position_low"] = draw(_finite(1e3))
+            fields["position_high"] = fields["position_low"] + draw(st.floats(1e-3, 1e3))
     elif kind == "periodic":
         fields["period"] = draw(st.sampled_from((2 * math.pi, 360.0, 1.0)))
         low = draw(st.sampled_from((0.0, -0.5))) * fields["period"]

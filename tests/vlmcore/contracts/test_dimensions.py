@@ -193,6 +193,50 @@ def test_only_a_target_that_takes_every_angle_comes_round_again(more: dict[str, 
         ActionDim(**turn, period=2 * math.pi, **more)
 
 
+@pytest.mark.parametrize("reference", [Reference.DELTA, Reference.VELOCITY])
+def test_changes_and_rates_may_say_where_they_may_lead(reference: Reference) -> None:
+    """
+    Where what they move may be; a turn is a plain number, and may be more than one.
+    """
+    moved = ActionDim(**JOINT, reference=reference, position_low=np.int64(-8), position_high=8)
+    assert (-8.0, 8.0) == (moved.position_low, moved.position_high)
+    assert {float} == {type(moved.position_low), type(moved.position_high)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"position_low": None}, "position_low: got None for 'x', expected both or neither"),
+        ({"position_high": None}, "position_high: got None for 'x', expected both or neither"),
+        ({"position_low": 2.0}, "position_low: got [2, 2] for 'x', expected low below high"),
+        ({"position_high": math.nan}, "position_high: got nan, expected a finite number"),
+        ({"position_low": "0"}, "position_low: got '0', expected a finite number"),
+        ({"position_low": False}, "position_low: got False, expected a finite number"),
+        ({"position_high": -math.inf}, "position_high: got -inf, expected a finite number"),
+        (
+            {"reference": Reference.ABSOLUTE},
+            "position_low: got 1 with Reference.ABSOLUTE for 'x', expected none: only changes",
+        ),
+        (
+            {"levels": (-1, 0, 1)},
+            "position_low: got 1 with levels for 'x', expected none: only changes and rates that",
+        ),
+    ],
+    ids=repr,
+)
+def test_positions_are_bounded_on_both_sides_or_on_none(
+    changes: dict[str, Any], message: str
+) -> None:
+    """
+    And only where there is something to add up.
+    """
+    moved: dict[str, Any] = {"name": "x", "low": -1.0, "high": 1.0, "max_step": 0.1}
+    moved |= {"reference": Reference.DELTA, "position_low": 1.0, "position_high": 2.0}
+    with pytest.raises(ContractError) as caught:
+        ActionDim(**moved | changes)
+    assert str(caught.value).startswith(message)
+
+
 @pytest.mark.parametrize(
     "wrong", ["", " ", "a\nb", "\x1b[31m", "\u202eabc", "\ud800", "x" * 257, 3]
 )

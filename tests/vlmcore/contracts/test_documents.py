@@ -161,7 +161,15 @@ def test_what_the_keys_of_old_cannot_say_has_keys_of_its_own() -> None:
     dims = (
         ActionDim(name="turn", unit="deg", low=0, high=360, period=360, max_rate=90),
         ActionDim(name="gripper", low=-1, high=1, levels=(-1, 1)),
-        ActionDim(name="slide", reference=Reference.DELTA, low=-1, high=1, max_step=0.1),
+        ActionDim(
+            name="slide",
+            reference=Reference.DELTA,
+            low=-1,
+            high=1,
+            max_step=0.1,
+            position_low=-8,
+            position_high=0,
+        ),
     )
     mine = attrs.evolve(
         template,
@@ -179,6 +187,8 @@ def test_what_the_keys_of_old_cannot_say_has_keys_of_its_own() -> None:
         "action_max_rates": {"turn": 90.0},
         "action_periods": {"turn": 360.0},
         "action_levels": {"gripper": [-1.0, 1.0]},
+        "action_position_min": {"slide": -8.0},
+        "action_position_max": {"slide": 0.0},
         "action_steps_unbounded": ["gripper"],
         "camera_sizes": {"observation.images.front": [480, 640]},
     } == {key: document[key] for key in document if key not in EMBODIMENT_KEYS}
@@ -197,6 +207,8 @@ def test_all_faults_are_told_at_once_each_with_its_place() -> None:
         camera_names=["front", "front"],
         note="mine",
         action_periods={"dx": 0.1, "nobody": 1.0},
+        action_position_min={"dy": 1.0, "gripper": 0.0, "someone": 0.0},
+        action_position_max={"gripper": 1.0},
         camera_sizes={"side": [480, 640]},
     )
 
@@ -212,6 +224,10 @@ def test_all_faults_are_told_at_once_each_with_its_place() -> None:
         "$.action_periods.dx": "got 0.1 with Reference.DELTA for 'dx', expected none: "
         "only a target that can take every angle comes round again",
         "$.action_periods.nobody": "is not one of action_names",
+        "$.action_position_max.dy": "got None for 'dy', expected both or neither",
+        "$.action_position_min.gripper": "got 0 with Reference.ABSOLUTE for 'gripper', expected "
+        "none: only changes and rates that can take every value add up to a position",
+        "$.action_position_min.someone": "is not one of action_names",
         "$.camera_sizes.side": "is not one of camera_names",
     } == faults_of(embodiment_from_document, wrong)
 

@@ -35,7 +35,16 @@ ROBOT: dict[str, Any] = {
     "cameras": (CameraSpec(name="front"),),
     "limits_source": LimitsSource.DATASET,
 }
-ARRAYS = ("low", "high", "max_step", "period", "is_change", "is_discrete")
+ARRAYS = (
+    "low",
+    "high",
+    "max_step",
+    "period",
+    "position_low",
+    "position_high",
+    "is_change",
+    "is_discrete",
+)
 
 
 def test_a_space_holds_what_its_dimensions_say_as_arrays() -> None:
@@ -64,6 +73,18 @@ def test_nobody_can_move_a_bound(copied: ActionSpace, field: str) -> None:
         array[0] = 1
     with pytest.raises(ValueError, match="WRITEABLE"):
         array.flags.writeable = True
+
+
+def test_a_space_says_whose_position_must_be_known() -> None:
+    """
+    Where nothing is said, everything is in bounds.
+    """
+    change = {"reference": Reference.DELTA, "low": -1, "high": 1, "max_step": 0.1}
+    moved = ActionDim(name="dx", **change, position_low=-0.5, position_high=0.5)
+    space = ActionSpace(dims=(ActionDim(name="dy", **change), moved), rate_hz=20)
+    assert ("dx",) == space.position_names
+    assert [-math.inf, -0.5] == space.position_low.tolist()
+    assert [math.inf, 0.5] == space.position_high.tolist()
 
 
 def test_spaces_are_compared_by_what_they_say() -> None:
