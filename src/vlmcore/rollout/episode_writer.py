@@ -1,0 +1,216 @@
+"""
+Writing an episode as a file of JSON lines, so that a crash loses one line at most.
+
+The first line is the header, each line after it one step of the policy, and nothing is ever changed
+once it stands there. A file has its final name from the start, since what was recorded before a
+crash is worth keeping: there is no temporary file that somebody would have to know of.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.json_text import write_json
+from vlmcore.contracts.observation import Observation, ObservationSummary
+from vlmcore.errors import ContractError, EpisodeError, UnsafeActionError
+from vlmcore.limits import EpisodeLimits, require_at_most
+from vlmcore.rollout._episode_paths import cannot, create_file, path_of, shown, sync_folder
+from vlmcore.rollout.episode_documents import (
+    episode_header_to_document,
+    episode_step_to_document,
+)
+from vlmcore.rollout.episode_frames import EncodedFrame, require_frame_bytes
+from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
+from vlmcore.safety.audit import read_last_command
+from vlmcore.safety.report import SafetyReport
+from vlmcore.safety.vetted import VettedChunk
+
+__all__ = ["EpisodeWriter"]
+
+
+class EpisodeWriter:
+    """
+    Writes an episode, a line at once.
+
+    Each line is given to the operating system when it is appended: a crash of the program loses at
+    most the line that is being written, and with *sync* so does a power cut. A line that cannot be
+    written whole, because the disk is full, is taken back. Threads may share a writer.
+
+    Args:
+        path: The file. It must not exist, unless *overwrite* says that it may be lost.
+        header: Whose episode it is.
+        overwrite: Whether a file that is there is emptied at once.
+        sync: Whether each line is forced onto the disk, which takes milliseconds.
+        limits: How large lines and the file may be; what is larger is refused.
+
+    Raises:
+        EpisodeError: If the file exists, or cannot be written.
+        ContractError: If an argument is not as described.
+        LimitExceededError: If the header is too large.
+
+    Example:
+        >>> import tempfile
+        >>> from vlmcore.contracts.presets import find_embodiment
+        >>> header = EpisodeHeader(embodiment=find_embodiment("ALOHA bimanual template"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with EpisodeWriter(f"{folder}/run.jsonl", header) as writer:
+        ...         print(writer.steps)
+        0
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        header: EpisodeHeader,
+        *,
+        overwrite: bool = False,
+        sync: bool = False,
+        limits: EpisodeLimits | None = None,
+    ) -> None:
+        self._path = path_of(path)
+        if not isinstance(header, EpisodeHeader):
+            raise ContractError("header", f"got {type(header).__name__}, expected an EpisodeHeader")
+        self._name = shown(self._path)
+        self._limits = limits or EpisodeLimits()
+        self._sync = sync
+        self._lock = threading.Lock()
+        self._size = self._steps = 0
+        self.header = header
+        line = self._line(episode_header_to_document(header))
+        self._file = create_file(self._path, overwrite=overwrite)
+        try:
+            self._write(line)
+            if sync:
+                sync_folder(self._path)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> EpisodeWriter:
+        """Take itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file, whatever happened: what is in it stays."""
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<EpisodeWriter of {self._name}, {self._steps} steps>"
+
+    @property
+    def steps(self) -> int:
+        """How many steps were written."""
+        return self._steps
+
+    def record(
+        self,
+        observation: Observation | ObservationSummary,
+        chunk: ActionChunk,
+        outcome: VettedChunk | UnsafeActionError | SafetyReport,
+        *,
+        last_command: Any,
+        at_s: float,
+        executed_steps: int = 0,
+        position: Mapping[str, float] | None = None,
+        frames: Mapping[str, tuple[EncodedFrame, ...]] | None = None,
+    ) -> EpisodeStep:
+        """
+        Write what came of one chunk.
+
+        Args:
+            observation: What the policy was shown. Its pixels are kept only as *frames*.
+            chunk: What was put to the gate.
+            outcome: What the gate gave or raised, or a report if it was only asked.
+            last_command: What the gate was given, numbers in order or by name.
+            at_s: Reading of the caller's monotonic clock.
+            executed_steps: How many steps were sent to the robot, from the first of *outcome*.
+            position: What the gate was given, where changes have positions.
+            frames: What `vlmcore.rollout.episode_frames.encode_frames` made of the pixels.
+
+        Returns:
+            What was written.
+
+        Raises:
+            ContractError: If the parts contradict each other, or are not of this robot.
+            LimitExceededError: If the line or the file would become too large.
+            EpisodeError: If it cannot be written.
+        """
+        seen = observation.summary() if isinstance(observation, Observation) else observation
+        vetted = outcome.values if isinstance(outcome, VettedChunk) else None
+        report = outcome if isinstance(outcome, SafetyReport) else getattr(outcome, "report", None)
+        if not isinstance(report, SafetyReport):
+            expected = "expected a VettedChunk, an UnsafeActionError or a SafetyReport"
+            raise ContractError("outcome", f"got {type(outcome).__name__}, {expected}")
+        step = EpisodeStep(
+            at_s=at_s,
+            observation=seen,
+            chunk=chunk,
+            report=report.summary(),
+            last_command=read_last_command(last_command, self.header.embodiment.actions),
+            vetted=vetted,
+            executed_steps=executed_steps,
+            position=position or {},
+            frames=frames or {},
+        )
+        self.append(step)
+        return step
+
+    def append(self, step: EpisodeStep) -> None:
+        """
+        Write a step as it is, as one that was read from another episode.
+
+        Raises:
+            ContractError: If it is not a step of this robot.
+            LimitExceededError: If the line or the file would become too large.
+            EpisodeError: If it cannot be written, or the writer is closed.
+        """
+        if not isinstance(step, EpisodeStep):
+            raise ContractError("step", f"got {type(step).__name__}, expected an EpisodeStep")
+        self.header.require_fits(step)
+        require_frame_bytes(step.frames, limits=self._limits)
+        with self._lock:
+            require_at_most("max_steps", self._steps + 1, self._limits.max_steps)
+            self._write(self._line(episode_step_to_document(step, self._steps)))
+            self._steps += 1
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        self._file.close()
+
+    def _line(self, document: Mapping[str, Any]) -> bytes:
+        """Write a document as a line that `EpisodeReader` takes with the same limits."""
+        text = write_json(document, indent=None)
+        nodes = 1 + sum(text.count(mark) for mark in ",[{")  # as the reader counts them
+        require_at_most("max_nodes", nodes, self._limits.max_nodes)
+        line = text.encode() + b"\n"
+        require_at_most("max_line_bytes", len(line), self._limits.max_line_bytes)
+        require_at_most("max_file_bytes", self._size + len(line), self._limits.max_file_bytes)
+        return line
+
+    def _write(self, line: bytes) -> None:
+        if self._file.closed:
+            raise EpisodeError(self._name, None, "is closed, expected an open writer")
+        try:
+            left = memoryview(line)
+            while left:
+                left = left[self._file.write(left) :]
+            if self._sync:
+                os.fsync(self._file.fileno())
+        except BaseException as error:
+            self._take_back()
+            if isinstance(error, OSError):
+                raise cannot("written", self._path, error) from error
+            raise
+        self._size += len(line)
+
+    def _take_back(self) -> None:
+        """Cut off what was written of a line, so that the next one starts on its own."""
+        try:
+            self._file.truncate(self._size)
+            self._file.seek(self._size)
+        except OSError:
+            self._file.close()  # better no more lines than one in the middle of another

@@ -1,0 +1,277 @@
+"""
+What is recorded of a rollout: whose it is, and for each step of the policy what came of it.
+
+An episode is for looking and for playing back. Nothing in it is vetted: what was a `VettedChunk`
+when it was recorded is an array here, and passes a gate again before a robot moves by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from vlmcore._arrays import (
+    Float64Array,
+    plain_float,
+    readonly_float64,
+    require_finite,
+    require_name,
+)
+from vlmcore._copying import through_constructor
+from vlmcore._json_values import frozen_object
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import Embodiment
+from vlmcore.contracts.observation import ObservationSummary
+from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits
+from vlmcore.rollout.episode_frames import EncodedFrame
+from vlmcore.safety.report import SafetySummary
+
+__all__ = ["EpisodeHeader", "EpisodeStep"]
+
+_LIMITS = ContractLimits()
+
+
+def _metadata(value: Any) -> Mapping[str, Any]:
+    return frozen_object(value, field="metadata")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class EpisodeHeader:
+    """
+    Whose episode it is.
+
+    Attributes:
+        embodiment: The robot whose limits the gate kept.
+        made_by: What recorded it, as a program and its version; empty if nobody says.
+        made_at: When, as the caller writes it; empty if nobody says. The times of the steps are of
+            a monotonic clock, which does not know the day.
+        metadata: What else is to be known, as JSON values; read-only.
+
+    Raises:
+        ContractError: If a field is not as described.
+    """
+
+    embodiment: Embodiment
+    made_by: str = ""
+    made_at: str = ""
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata)
+
+    def __attrs_post_init__(self) -> None:
+        _require(Embodiment, embodiment=self.embodiment)
+        for field in ("made_by", "made_at"):
+            if getattr(self, field) != "":
+                longest = _LIMITS.max_name_characters
+                require_name(field, getattr(self, field), max_characters=longest)
+
+    __reduce__ = through_constructor
+
+    def equals(self, other: EpisodeHeader) -> bool:
+        """Say whether *other* holds the same in every field."""
+        return attrs.asdict(self, recurse=False) == attrs.asdict(other, recurse=False)
+
+    def require_fits(self, step: EpisodeStep) -> None:
+        """
+        Require that *step* is one of this robot.
+
+        Raises:
+            ContractError: If it has more or fewer numbers than the robot.
+        """
+        unknown = [name for name in step.position if name not in self.embodiment.actions.names]
+        if unknown:
+            known = ", ".join(self.embodiment.actions.names)
+            raise ContractError("position", f"got {unknown}, expected names of {known}")
+        for field, numbers, names in (
+            ("observation.state", step.observation.state, self.embodiment.state_names),
+            ("last_command", step.last_command, self.embodiment.actions.names),
+            ("vetted", step.vetted, self.embodiment.actions.names),
+        ):
+            if numbers is not None and numbers.shape[-1] != len(names):
+                raise ContractError(
+                    field,
+                    f"got {numbers.shape[-1]} numbers, expected the {len(names)} of "
+                    f"{self.embodiment.name!r}",
+                )
+
+
+def _last_command(value: Any) -> Float64Array | None:
+    if value is None:
+        return None
+    command = readonly_float64(value, field="last_command", axes="[D]")
+    _require_all_finite("last_command", command)
+    return command
+
+
+def _vetted(value: Any) -> Float64Array | None:
+    if value is None:
+        return None
+    values = readonly_float64(value, field="vetted", axes="[T, D]")
+    _require_all_finite("vetted", values)
+    return values
+
+
+def _position(value: Any) -> Mapping[str, float]:
+    if not isinstance(value, Mapping):
+        raise ContractError(
+            "position", f"got {type(value).__name__}, expected numbers by the names of dimensions"
+        )
+    position = {name: plain_float(each) for name, each in value.items()}
+    for name, each in position.items():
+        require_finite(**{f"position[{name!r:.80}]": each})
+    return frozen_object(position, field="position")
+
+
+def _frames(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return MappingProxyType(
+        {name: tuple(each) if isinstance(each, list) else each for name, each in value.items()}
+    )
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class EpisodeStep:
+    """
+    One step of the policy: what it was shown, what it proposed, and what the gate made of it.
+
+    Attributes:
+        at_s: Reading of the caller's monotonic clock when the gate had decided.
+        observation: What the policy was shown, without the pixels.
+        chunk: What was put to the gate, as it came: it may hold NaN and infinity.
+        report: What the gate found.
+        last_command: What it was vetted with, shape ``[D]`` in the order of the embodiment's
+            actions; ``None`` if nobody knew.
+        vetted: The values that left the gate, shape ``[T, D]`` in the same order; ``None`` if it
+            refused, or was only asked.
+        executed_steps: How many of them were sent to the robot, from the first; 0 if none was.
+        position: The measured positions that it was vetted with, by the name of the dimension;
+            empty if none was needed.
+        frames: What was kept of the pixels, by camera.
+
+    Raises:
+        ContractError: If a field is not as described, or they contradict each other.
+    """
+
+    at_s: float = attrs.field(converter=plain_float)
+    observation: ObservationSummary
+    chunk: ActionChunk
+    report: SafetySummary
+    last_command: Float64Array | None = attrs.field(converter=_last_command)
+    vetted: Float64Array | None = attrs.field(default=None, converter=_vetted)
+    executed_steps: int = 0
+    position: Mapping[str, float] = attrs.field(factory=dict, converter=_position)
+    frames: Mapping[str, tuple[EncodedFrame, ...]] = attrs.field(factory=dict, converter=_frames)
+
+    def __attrs_post_init__(self) -> None:
+        require_finite(at_s=self.at_s)
+        _require(ObservationSummary, observation=self.observation)
+        _require(ActionChunk, chunk=self.chunk)
+        _require(SafetySummary, report=self.report)
+        self._check_report()
+        self._check_executed()
+        self._check_frames()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, (contract, fields) = through_constructor(self)
+        return rebuild, (contract, fields | {"frames": dict(self.frames)})
+
+    @property
+    def sent(self) -> Float64Array:
+        """The values that were sent to the robot, shape ``[executed_steps, D]``."""
+        if self.vetted is None:
+            return np.empty((0, self.report.action_dim))
+        return self.vetted[: self.executed_steps]
+
+    def equals(self, other: EpisodeStep) -> bool:
+        """Say whether *other* holds the same in every field; NaN is the same as NaN here."""
+        return (
+            self.observation.equals(other.observation)
+            and self.chunk.equals(other.chunk)
+            and _same(self.last_command, other.last_command)
+            and _same(self.vetted, other.vetted)
+            and all(
+                getattr(self, field) == getattr(other, field)
+                for field in ("at_s", "report", "executed_steps", "position", "frames")
+            )
+        )
+
+    def _check_report(self) -> None:
+        report, chunk = self.report, self.chunk
+        for field, said, true in (
+            ("policy_source", report.policy_source, chunk.source),
+            ("input_horizon", report.input_horizon, chunk.horizon),
+            ("action_dim", report.action_dim, len(chunk.names)),
+        ):
+            if said != true:
+                raise ContractError(
+                    f"report.{field}", f"got {said!r}, expected that of the chunk, {true!r}"
+                )
+        if self.last_command is not None and len(self.last_command) != report.action_dim:
+            raise ContractError(
+                "last_command",
+                f"got {len(self.last_command)} numbers, expected {report.action_dim}",
+            )
+        if self.vetted is not None:
+            expected = (report.execution_horizon, report.action_dim)
+            if self.vetted.shape != expected:
+                raise ContractError(
+                    "vetted",
+                    f"got shape {list(self.vetted.shape)}, expected that of the report, "
+                    f"{list(expected)}",
+                )
+            if not report.safe_for_handoff:
+                raise ContractError("vetted", "got values with a report that says they are unsafe")
+
+    def _check_executed(self) -> None:
+        most = 0 if self.vetted is None else len(self.vetted)
+        if type(self.executed_steps) is not int or not 0 <= self.executed_steps <= most:
+            raise ContractError(
+                "executed_steps",
+                f"got {self.executed_steps!r:.80}, expected 0 to {most}, the steps that left "
+                "the gate",
+            )
+
+    def _check_frames(self) -> None:
+        if not isinstance(self.frames, Mapping):
+            raise ContractError("frames", f"got {self.frames!r:.80}, expected frames by camera")
+        cameras = self.observation.cameras
+        for name, frames in self.frames.items():
+            field = f"frames[{name!r:.80}]"
+            if name not in cameras:
+                known = ", ".join(cameras)
+                raise ContractError(field, f"is of no camera of the observation: {known}")
+            if not isinstance(frames, tuple) or not all(
+                isinstance(frame, EncodedFrame) for frame in frames
+            ):
+                raise ContractError(field, f"got {frames!r:.80}, expected a tuple of EncodedFrame")
+            indices = [frame.frame_index for frame in frames]
+            if indices != sorted(set(indices)) or max(indices, default=0) >= cameras[name].frames:
+                raise ContractError(
+                    field,
+                    f"got the frames {indices}, expected each once, in order, of "
+                    f"{cameras[name].frames}",
+                )
+
+
+def _require(kind: type, **values: object) -> None:
+    for field, value in values.items():
+        if not isinstance(value, kind):
+            raise ContractError(field, f"got {type(value).__name__}, expected {kind.__name__}")
+
+
+def _require_all_finite(field: str, values: Float64Array) -> None:
+    broken = np.argwhere(~np.isfinite(values))
+    if len(broken):
+        place = tuple(broken[0].tolist())
+        where = "".join(f"[{i}]" for i in place)
+        raise ContractError(f"{field}{where}", f"got {values[place]}, expected a finite number")
+
+
+def _same(mine: Float64Array | None, theirs: Float64Array | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is theirs
+    return np.array_equal(mine, theirs)
