@@ -38,7 +38,7 @@ napoleon_use_ivar = True
 # Names of other projects, whose inventories would have to be fetched; of ours, fields and members
 # that docstrings name by their short names, and what a package offers from its modules.
 nitpick_ignore_regex = [
-    ("py:.*", r"(collections|contextlib|hypothesis|numpy|os|pathlib|types|typing)\..*"),
+    ("py:.*", r"(collections|contextlib|hypothesis|matplotlib|numpy|os|pathlib|types|typing)\..*"),
     ("any", r"[A-Z]\w+Error"),
     ("any", r"[A-Z]\w+\.\w+"),
     ("any", r"[a-z_0-9]+"),

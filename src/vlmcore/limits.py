@@ -12,6 +12,7 @@ import attrs
 from vlmcore.errors import ContractError, LimitExceededError
 
 __all__ = [
+    "ChartLimits",
     "ContractLimits",
     "DocumentLimits",
     "EpisodeLimits",
@@ -72,6 +73,31 @@ class ContractLimits:
     max_frames: int = 256
     max_frame_pixels: int = 16 * _MIB
     max_rate_hz: int = 10_000
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class ChartLimits:
+    """
+    How large pictures of chunks get, whatever the chunk.
+
+    Attributes:
+        min_width_px: Width below which nothing is legible.
+        min_height_px: Height below which nothing is legible.
+        max_side_px: Width, and height.
+        max_drawn_pixels: Pixels that are drawn before they are made fewer, which smooths lines.
+        max_panels: Dimensions that have a panel of their own; the others are counted.
+        min_panel_px: Height of a panel below which it is not drawn.
+    """
+
+    min_width_px: int = 200
+    min_height_px: int = 120
+    max_side_px: int = 4096
+    max_drawn_pixels: int = 24 * _MIB
+    max_panels: int = 64
+    min_panel_px: int = 44
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

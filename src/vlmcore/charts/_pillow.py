@@ -1,5 +1,124 @@
-"""Charts as pixels."""
+"""Charts as pixels: shapes are drawn larger and made smaller, which smooths them; texts are not."""
 
-from PIL import Image
+from __future__ import annotations
 
-__all__ = ["Image"]
+import unicodedata
+from functools import lru_cache
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from vlmcore._arrays import UInt8Array, immutable
+from vlmcore.charts._inks import PAPER
+from vlmcore.charts._lines import dashed
+from vlmcore.charts._shapes import Anchor, Box, Glyph, Line, Picture, Sign, Text
+
+__all__ = ["measure", "paint"]
+
+_ANCHORS = {Anchor.START: "lm", Anchor.MIDDLE: "mm", Anchor.END: "rm"}
+
+
+def paint(picture: Picture, *, supersampling: int) -> UInt8Array:
+    """
+    Draw a picture.
+
+    Args:
+        picture: What is where.
+        supersampling: How much larger shapes are drawn before they are made smaller.
+
+    Returns:
+        RGB, shape ``[H, W, 3]``.
+    """
+    width, height = picture.width_px, picture.height_px
+    large = Image.new("RGB", (width * supersampling, height * supersampling), PAPER)
+    pen = ImageDraw.Draw(large)
+    for shape in picture.shapes:
+        match shape:
+            case Box():
+                _box(pen, shape, supersampling)
+            case Line():
+                _line(pen, shape, supersampling)
+            case Glyph():
+                _glyph(pen, shape, supersampling)
+            case Text():
+                pass
+    image = large.reduce(supersampling) if supersampling > 1 else large
+    pen = ImageDraw.Draw(image)
+    for shape in picture.shapes:
+        if isinstance(shape, Text) and shape.text:
+            place, text = (round(shape.x), round(shape.y)), _drawable(shape.text)
+            anchor = _ANCHORS[shape.anchor]
+            pen.text(place, text, fill=shape.colour, font=_font(shape.size), anchor=anchor)
+    return immutable(np.asarray(image))
+
+
+def measure(text: str, size: int) -> float:
+    """Say how wide a text is."""
+    return _font(size).getlength(_drawable(text))
+
+
+@lru_cache(maxsize=8)
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    font = ImageFont.load_default(size)
+    assert isinstance(font, ImageFont.FreeTypeFont)
+    return font
+
+
+def _drawable(text: str) -> str:
+    """Write characters that the font has no picture of by their numbers."""
+    return text if text.isascii() else "".join(map(_drawable_character, text))
+
+
+@lru_cache(maxsize=1024)
+def _drawable_character(character: str) -> str:
+    font = _font(12)
+    for form in (character, unicodedata.normalize("NFKD", character)):
+        if all(bytes(font.getmask(each)) != _missing() for each in form):
+            return form
+    return character.encode("unicode_escape").decode()
+
+
+@lru_cache(maxsize=1)
+def _missing() -> bytes:
+    return bytes(_font(12).getmask("\uffff"))
+
+
+def _box(pen: ImageDraw.ImageDraw, box: Box, scale: int) -> None:
+    left, top, right, bottom = (
+        round(side * scale) for side in (box.left, box.top, box.right, box.bottom)
+    )
+    if left < right and top < bottom:
+        pen.rectangle((left, top, right - 1, bottom - 1), fill=box.colour)
+
+
+def _line(pen: ImageDraw.ImageDraw, line: Line, scale: int) -> None:
+    width = max(1, round(line.width * scale))
+    for part in dashed(line.points, line.dash):
+        points = [(x * scale, y * scale) for x, y in part.tolist()]
+        pen.line(points, fill=line.colour, width=width, joint="curve" if width > 2 else None)
+
+
+def _glyph(pen: ImageDraw.ImageDraw, glyph: Glyph, scale: int) -> None:
+    x, y = glyph.x * scale, glyph.y * scale
+    small, thin = 3.6 * scale, max(1, round(1.9 * scale))
+    match glyph.sign:
+        case Sign.BROKEN:
+            for halo, width in ((PAPER, thin + 2 * scale), (glyph.colour, thin)):
+                for slope in (-1, 1):
+                    ends = (x - small, y - slope * small, x + small, y + slope * small)
+                    pen.line(ends, fill=halo, width=width)
+        case Sign.LOST:
+            corners = [(x, y - small), (x + small, y), (x, y + small), (x - small, y)]
+            pen.polygon(corners, fill=PAPER, outline=glyph.colour, width=max(1, round(1.5 * scale)))
+        case Sign.ABOVE | Sign.BELOW:
+            tip = -small if glyph.sign is Sign.ABOVE else small
+            pen.polygon([(x, y + tip), (x - small, y - tip), (x + small, y - tip)], glyph.colour)
+        case Sign.BEFORE:
+            _disc(pen, x, y, small, glyph.colour)
+            _disc(pen, x, y, small - 1.5 * scale, PAPER)
+        case Sign.POINT:
+            _disc(pen, x, y, 2.4 * scale, glyph.colour)
+
+
+def _disc(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, colour: str) -> None:
+    pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=colour)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
 from vlmcore._arrays import (
     Float64Array,
+    UInt8Array,
     as_tuple,
     plain_float,
     readonly_float64,
@@ -20,8 +21,15 @@ from vlmcore._arrays import (
 )
 from vlmcore._copying import through_constructor
 from vlmcore._json_values import frozen_object
+from vlmcore.charts.chart import Chart, HasMarks
+from vlmcore.charts.drawing import draw, figure
+from vlmcore.contracts._charts import chart_of
+from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["ActionChunk", "ActionStep", "Stream"]
 
@@ -171,6 +179,71 @@ class ActionChunk:
         mine, theirs = attrs.asdict(self, recurse=False), attrs.asdict(other, recurse=False)
         values = np.array_equal(mine.pop("values"), theirs.pop("values"), equal_nan=True)
         return values and mine == theirs
+
+    def plot(
+        self,
+        *,
+        space: ActionSpace | None = None,
+        report: HasMarks | None = None,
+        last_command: Any = None,
+    ) -> Figure:
+        """
+        Draw the chunk as a figure of matplotlib, which notebooks show.
+
+        Args:
+            space: Draws the bounds, and gives units and time; its names are those of the chunk.
+            report: Marks what breaks a limit: a `vlmcore.safety.report.SafetyReport` on this chunk,
+                or anything else with ``marks()``. Steps that it did not look at are shaded.
+            last_command: What was sent before the first step, shape ``[D]`` or numbers by name.
+
+        Returns:
+            A figure that pyplot does not know of: nothing has to be closed.
+
+        Raises:
+            ContractError: If these do not fit the chunk.
+            MissingDependencyError: If matplotlib is not installed.
+        """
+        return figure(self._chart(space, report, last_command))
+
+    def preview(
+        self,
+        *,
+        space: ActionSpace | None = None,
+        report: HasMarks | None = None,
+        last_command: Any = None,
+        width_px: int = 960,
+        height_px: int | None = None,
+    ) -> UInt8Array:
+        """
+        Draw the chunk as a picture, with Pillow.
+
+        Args:
+            space: As in `plot`.
+            report: As in `plot`.
+            last_command: As in `plot`.
+            width_px: Width of the picture, 200 to 4,096.
+            height_px: Height of the picture, 120 to 4,096; ``None`` for as much as is needed.
+
+        Returns:
+            RGB, shape ``[height_px, width_px, 3]``; `vlmcore.media.encoding.encode_png` writes it.
+
+        Raises:
+            ContractError: If these do not fit the chunk, or a size is too small.
+            LimitExceededError: If a size is too large.
+            MissingDependencyError: If Pillow is not installed.
+        """
+        chart = self._chart(space, report, last_command)
+        return draw(chart, width_px=width_px, height_px=height_px)
+
+    def _chart(self, space: Any, report: Any, last_command: Any) -> Chart:
+        return chart_of(
+            self.values,
+            self.names,
+            title=f"{self.source}: {self.horizon} x {len(self.names)}",
+            space=space,
+            report=report,
+            last_command=last_command,
+        )
 
     def _check_streams(self, width: int) -> None:
         streams = self.streams

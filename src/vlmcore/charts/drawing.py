@@ -1,0 +1,76 @@
+"""Charts as pictures and as figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vlmcore._arrays import UInt8Array, require_count
+from vlmcore._optional import optional_dependency
+from vlmcore.charts._layout import lay_out
+from vlmcore.charts.chart import Chart
+from vlmcore.errors import ContractError
+from vlmcore.limits import ChartLimits, require_at_most
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw", "figure"]
+
+_LIMITS = ChartLimits()
+
+
+def draw(chart: Chart, *, width_px: int = 960, height_px: int | None = None) -> UInt8Array:
+    """
+    Draw a chart with Pillow.
+
+    Up to 32 dimensions share a panel with a legend where their units and bounds agree; more, or
+    others, have a small panel each. What does not fit is counted below, and dimensions with marks
+    come first.
+
+    Args:
+        chart: What to draw.
+        width_px: Width of the picture, 200 to 4,096.
+        height_px: Height of the picture, 120 to 4,096; ``None`` for as much as is needed.
+
+    Returns:
+        RGB, uint8, shape ``[height_px, width_px, 3]``, in memory that nobody can write to.
+
+    Raises:
+        ContractError: If a size is too small.
+        LimitExceededError: If a size is too large.
+        MissingDependencyError: If Pillow is not installed.
+    """
+    _check_side("width_px", width_px, _LIMITS.min_width_px)
+    if height_px is not None:
+        _check_side("height_px", height_px, _LIMITS.min_height_px)
+    with optional_dependency("plot", "PIL"):
+        from vlmcore.charts import _pillow  # noqa: PLC0415 - the door
+    picture = lay_out(chart, width_px=width_px, height_px=height_px, measure=_pillow.measure)
+    pixels = picture.width_px * picture.height_px
+    times = next((n for n in (3, 2) if pixels * n * n <= _LIMITS.max_drawn_pixels), 1)
+    return _pillow.paint(picture, supersampling=times)
+
+
+def figure(chart: Chart) -> Figure:
+    """
+    Draw a chart with matplotlib, as a figure that nothing else knows of.
+
+    It is made without pyplot: no backend is chosen, nothing global is changed, and nothing has to
+    be closed. Notebooks show it; ``figure.savefig(path)`` writes it.
+
+    Args:
+        chart: What to draw.
+
+    Raises:
+        MissingDependencyError: If matplotlib is not installed.
+    """
+    with optional_dependency("plot", "matplotlib"):
+        from vlmcore.charts import _matplotlib  # noqa: PLC0415 - the door
+    return _matplotlib.figure_of(chart)
+
+
+def _check_side(field: str, side: int, least: int) -> None:
+    require_count(**{field: side})
+    if side < least:
+        raise ContractError(field, f"got {side}, expected at least {least}")
+    require_at_most("max_side_px", side, _LIMITS.max_side_px)
