@@ -15,16 +15,19 @@ class ExitCode(enum.IntEnum):
     USAGE = 2
     NO_MODEL = 3
     NO_PACKAGE = 4
+    UNSAFE = 5
     INTERRUPTED = 130
     NO_READER = 141
 
 
 _MEANINGS = {
     ExitCode.DONE: "everything was done; an answer that is cut at --max-new-tokens counts as done",
-    ExitCode.INCOMPLETE: "an image could not be described, or the model fell into a loop over it",
+    ExitCode.INCOMPLETE: "an image could not be described, the model fell into a loop over it, "
+    "or a file cannot be used",
     ExitCode.USAGE: "the command line is not right; nothing was done",
     ExitCode.NO_MODEL: "the model could not be loaded",
     ExitCode.NO_PACKAGE: "a package is not installed; the message says which",
+    ExitCode.UNSAFE: "actions break a limit, and nothing that was allowed makes them safe",
     ExitCode.INTERRUPTED: "stopped with Ctrl-C; what was written until then was printed",
     ExitCode.NO_READER: "the program that read the output went away, as `| head` does",
 }

@@ -41,8 +41,9 @@ EXTRAS: dict[str, dict[str, str]] = {
     },
     "lab": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
     "ray": {"ray": "2.40"},
-    "rerun": {"rerun-sdk": "0.22"},
-    "testing": {"hypothesis": "6.100"},
+    "rerun": {"rerun-sdk": "0.22", "pillow": "10"},
+    "plot": {"matplotlib": "3.8", "pillow": "10"},
+    "testing": {"hypothesis": "6.100", "pytest": "8"},
 }
 """The packages of each extra, with the lowest version that will do."""
 

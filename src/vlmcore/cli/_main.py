@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import vlmcore
-from vlmcore.cli import catalog, describe, doctor
+from vlmcore.cli import actions, catalog, describe, doctor
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
@@ -19,6 +20,9 @@ from vlmcore.errors import ContractError, MissingDependencyError, ModelError
 from vlmcore.vlm.loading import load_predictor
 
 __all__ = ["run"]
+
+_OPTION = re.compile(r"--[^=]+")
+_NEGATIVE = re.compile(r"-\.?\d.*[,eE].*", re.DOTALL)  # numbers that argparse takes for an option
 
 
 def run(argv: Sequence[str] | None, *, load: LoadPredictor | None) -> int:
@@ -54,14 +58,26 @@ def _run(words: list[str], load: LoadPredictor) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     describe.add_command(commands, load=load)
     catalog.add_command(commands)
+    actions.add_command(commands)
     doctor.add_command(commands, load=load)
     command = words[0] if words else "--help"
     # Foreign code is loaded when it may be meant, and not to describe an image.
     broken = () if command in commands.choices else add_plugin_commands(commands)
     if not command.startswith("-") and command not in commands.choices:
         parser.error(_no_such_command(command, sorted(commands.choices), broken))
-    arguments = parser.parse_args(words or ["--help"])
+    arguments = parser.parse_args(_with_negative_values(words) or ["--help"])
     return int(arguments.run(arguments))
+
+
+def _with_negative_values(words: Sequence[str]) -> list[str]:
+    """Join an option and a value with a minus: people type ``--previous -0.1,0.2``."""
+    joined: list[str] = []
+    for word in words:
+        if joined and _NEGATIVE.fullmatch(word) and _OPTION.fullmatch(joined[-1]):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _code_of(error: Exception) -> ExitCode:
