@@ -108,13 +108,16 @@ class ChunkBroker:
         """How many times in a row the policy has failed."""
         return self._failures
 
-    def step(self, observe: Callable[[], Observation], *, last_command: Any) -> VettedChunk:
+    def step(
+        self, observe: Callable[[], Observation], *, last_command: Any, position: Any = None
+    ) -> VettedChunk:
         """
         Give the next step, vetted.
 
         Args:
             observe: Is called if the policy is asked, and only then.
             last_command: As for `SafetyGate.vet`: what was really sent last.
+            position: As for `SafetyGate.vet`: where the things are now that changes and rates move.
 
         Returns:
             One step. Its ``observed_at_s`` is that of the newest chunk in it.
@@ -123,12 +126,13 @@ class ChunkBroker:
             PolicyError: If the policy failed, and that is not tolerated or nothing is left.
             UnsafeActionError: If the gate refuses the step.
             ContractError: If the policy answers with something that is not a chunk of the space, or
-                *last_command* is not one.
+                *last_command* or *position* does not fit it.
         """
         if self._is_due():
             self._replan(observe)
         try:
-            return self._gate.vet(self._plan.next(), last_command=last_command)
+            proposed = self._plan.next()
+            return self._gate.vet(proposed, last_command=last_command, position=position)
         except VlmcoreError:
             self._plan.clear()
             raise
