@@ -68,9 +68,9 @@ def hand_off(
             "vetted",
             f"got {type(vetted).__name__}, expected a VettedChunk: SafetyGate.vet() makes one",
         )
-    if not callable(getattr(sink, "accept", None)):
+    if isinstance(sink, type) or not callable(getattr(sink, "accept", None)):
         raise ContractError(
-            "sink", f"got {type(sink).__name__}, expected an ActionSink, with a method accept"
+            "sink", f"got {sink!r:.80}, expected an ActionSink: an object with a method accept"
         )
     now_s, max_age_s = plain_float(now_s), plain_float(max_age_s)
     require_finite(now_s=now_s)
