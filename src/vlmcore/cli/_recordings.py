@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -90,8 +91,7 @@ class Recordings:
     def _from_answer(self, answer: Any) -> Recording:
         if self.names is None:
             raise ContractError(self.word, "does not name its dimensions: --embodiment does")
-        name = "standard input" if self.word == STANDARD_INPUT else self.word
-        name = name[-_LIMITS.max_name_characters :]
+        name = "standard input" if self.word == STANDARD_INPUT else Path(self.word).name
         source = name if name.isprintable() else "recorded actions"
         chunk = chunk_from_response(answer, names=self.names, source=source, observed_at_s=0.0)
         return Recording(chunk, is_timed=False)

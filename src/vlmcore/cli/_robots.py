@@ -43,7 +43,7 @@ def _is_file(word: str) -> bool:
     if word.lower().endswith(".json"):
         return True
     try:
-        return Path(word).exists()
+        return bool(word.strip()) and Path(word).exists()
     except (OSError, ValueError):  # too long, or a NUL in it
         return False
 
