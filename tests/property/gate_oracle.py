@@ -7,10 +7,10 @@ Nothing here is imported from ``vlmcore.safety``; a mistake would have to be mad
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from vlmcore.contracts.embodiment import ActionDim, ActionSpace
+from vlmcore.contracts.embodiment import ActionDim, ActionSpace, Reference
 
 Numbers = Sequence[Sequence[float]]
 
@@ -39,10 +39,40 @@ def went(dim: ActionDim, before: float, value: float) -> Fraction:
     return abs(b - a)
 
 
+def led_out(
+    dim: ActionDim,
+    rate_hz: float,
+    column: Sequence[float],
+    at: float | None,
+    *,
+    slacks: int,
+    rounding: int,
+) -> list[int]:
+    """Say which finite changes lead out of where *dim* may be, added up exactly."""
+    if dim.position_low is None or dim.position_high is None:
+        return []
+    if at is None:
+        return [i for i, value in enumerate(column) if value != 0]
+    low, high, reached = Fraction(dim.position_low), Fraction(dim.position_high), Fraction(at)
+    time = Fraction(1) if dim.reference is Reference.DELTA else 1 / Fraction(rate_hz)
+    longest = max(abs(dim.low), abs(dim.high)) * float(time)
+    scale = max(abs(dim.position_low), abs(dim.position_high), longest)
+    slack = max(min(scale / 2**21, (dim.position_high - dim.position_low) / 100), scale / 2**48)
+    found = []
+    for i, value in enumerate(column):
+        reached += Fraction(value) * time
+        last_bits = Fraction(max(scale, abs(at), abs(float(reached)))) / 2**48
+        allowed = slacks * Fraction(slack) + rounding * last_bits
+        if (value > 0 and reached > high + allowed) or (value < 0 and reached < low - allowed):
+            found.append(i)
+    return found
+
+
 def faults(
     space: ActionSpace,
     values: Numbers,
-    start: Sequence[float] | None,
+    last_command: Sequence[float] | None,
+    position: Mapping[str, float] | None = None,
     *,
     slacks: int = 1,
     rounding: int = 1,
@@ -53,7 +83,7 @@ def faults(
     found = []
     for j, dim in enumerate(space.dims):
         bound = bound_of(dim, space.rate_hz)
-        before = 0.0 if start is None else start[j]
+        before = 0.0 if last_command is None else last_command[j]
         for i, row in enumerate(values):
             value = row[j]
             if not math.isfinite(value):
@@ -71,6 +101,10 @@ def faults(
                 if went(dim, before, value) > allowed + rounding * last_bits:
                     found.append(f"{i} {dim.name}: too far from {before} to {value}")
             before = value
+        column = [row[j] if math.isfinite(row[j]) else 0.0 for row in values]
+        at = None if position is None else position.get(dim.name)
+        out = led_out(dim, space.rate_hz, column, at, slacks=slacks, rounding=rounding)
+        found += [f"{i} {dim.name}: {column[i]} leads out from {at}" for i in out]
     return found
 
 

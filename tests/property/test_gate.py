@@ -19,10 +19,12 @@ from vlmcore.safety import Remedy, SafetyGate, VettedChunk, ViolationKind
 HOSTILE = (math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 1e308, -1e308, 1e39)
 SCALES = (1e-6, 1.0, 1.0, 1e4)
 _shares = st.floats(0, 1, exclude_min=True)
+ALL_KINDS = "target angle change move switch notch"
+Known = dict[str, Any]  # what is known of the robot: its last command and its position
 
 
 @st.composite
-def dims(draw: st.DrawFn, name: str, kinds: str = "target angle change switch notch") -> ActionDim:
+def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
     """Draw a dimension of any kind and size."""
     kind = draw(st.sampled_from(kinds.split()))
     scale = draw(st.sampled_from(SCALES))
@@ -46,9 +48,15 @@ def dims(draw: st.DrawFn, name: str, kinds: str = "target angle change switch no
                 max_step=step if kind == "notch" else None,
                 reference=Reference.DELTA if change else Reference.ABSOLUTE,
             )
-        case "change":
+        case "change" | "move":
             reference = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))
-            return ActionDim(name=name, low=low, high=high, max_step=step, reference=reference)
+            where = {}
+            if kind == "move":
+                lowest = draw(st.sampled_from((-2.0, 0.0, 0.3, 100.0))) * scale
+                width = draw(st.sampled_from((0.1, 1.0, 3.0, 1e-3)) | st.floats(1e-2, 8)) * scale
+                where = {"position_low": lowest, "position_high": lowest + width}
+            fields = {"low": low, "high": high, "max_step": step, "reference": reference}
+            return ActionDim(name=name, **fields, **where)
         case _:
             if draw(st.booleans()):
                 return ActionDim(name=name, low=low, high=high, max_rate=step)
@@ -77,8 +85,8 @@ def resting(draw: st.DrawFn, dim: ActionDim) -> float:
 @st.composite
 def cases(
     draw: st.DrawFn, *, calm: bool = False, **options: str
-) -> tuple[ActionSpace, ActionChunk, list[float] | None]:
-    """Draw a space, a chunk that walks about in it, *calm* or not at all, and a last command."""
+) -> tuple[ActionSpace, ActionChunk, Known]:
+    """Draw a space, a chunk that walks about in it, *calm* or not at all, and what is known."""
     space = draw(spaces(**options))
     start: list[float] | None = [resting(draw, dim) for dim in space.dims]
     horizon = draw(st.integers(1, 6))
@@ -91,15 +99,28 @@ def cases(
     if draw(st.booleans()):
         with np.errstate(over="ignore"):
             values = values.astype(np.float32)
-    known = ("known",) * 3
-    match draw(st.sampled_from(known if calm else (*known, "unknown", "outside"))):
+    usual = ("known",) * 3
+    match draw(st.sampled_from(usual if calm else (*usual, "unknown", "outside"))):
         case "unknown":
             start = None
         case "outside":
             j = draw(st.integers(0, len(start) - 1))
             start[j] += draw(st.sampled_from((-2.0, -0.1, 0.1, 2.0))) * space.high[j]
     chunk = ActionChunk(values=values, names=space.names, source="drawn", observed_at_s=0)
-    return space, chunk, start
+    return space, chunk, {"last_command": start, "position": positions(draw, space, calm=calm)}
+
+
+def positions(draw: st.DrawFn, space: ActionSpace, *, calm: bool) -> dict[str, float] | None:
+    """Draw where the things are that move: inside, at a bound, outside, or unknown."""
+    if not calm and draw(st.sampled_from((False,) * 5 + (True,))):
+        return None
+    found = {}
+    for dim in space.dims:
+        if dim.position_low is not None and dim.position_high is not None:
+            width = dim.position_high - dim.position_low
+            share = draw(st.floats(0, 1) | st.sampled_from((0.0, 0.5, 1.0, -0.1, 1.1, 3.0)))
+            found[dim.name] = dim.position_low + share * width
+    return found
 
 
 def column(
@@ -122,17 +143,17 @@ def column(
     return path
 
 
-def outcome(gate: SafetyGate, chunk: ActionChunk, start: Any) -> VettedChunk | UnsafeActionError:
+def outcome(gate: SafetyGate, chunk: ActionChunk, known: Known) -> VettedChunk | UnsafeActionError:
     """Vet, and take what comes of it."""
     try:
-        return gate.vet(chunk, last_command=start)
+        return gate.vet(chunk, **known)
     except UnsafeActionError as error:
         return error
 
 
-def passed(gate: SafetyGate, chunk: ActionChunk, start: Any) -> VettedChunk:
+def passed(gate: SafetyGate, chunk: ActionChunk, known: Known) -> VettedChunk:
     """Vet, or skip what is refused."""
-    vetted = outcome(gate, chunk, start)
+    vetted = outcome(gate, chunk, known)
     assume(isinstance(vetted, VettedChunk))
     assert isinstance(vetted, VettedChunk)
     return vetted
@@ -148,11 +169,11 @@ def test_a_vetted_chunk_is_finite_in_bounds_and_within_its_steps(case: Any, reme
     """
     From the last command on, in exact arithmetic, whatever the remedy.
     """
-    space, chunk, start = case
-    vetted = passed(SafetyGate(space=space, remedy=remedy), chunk, start)
+    space, chunk, known = case
+    vetted = passed(SafetyGate(space=space, remedy=remedy), chunk, known)
 
     assert vetted.report.safe_for_handoff
-    assert [] == faults(space, vetted.values.tolist(), start)
+    assert [] == faults(space, vetted.values.tolist(), **known)
 
 
 @given(cases(), st.sampled_from(Remedy))
@@ -160,22 +181,28 @@ def test_a_vetted_chunk_is_still_safe_as_float32(case: Any, remedy: Remedy) -> N
     """
     A controller that compares float32 values with float64 limits finds nothing.
     """
-    space, chunk, start = case
-    vetted = passed(SafetyGate(space=space, remedy=remedy), chunk, start)
+    space, chunk, known = case
+    vetted = passed(SafetyGate(space=space, remedy=remedy), chunk, known)
     exported = exported_or_error(vetted)
     if isinstance(exported, UnsafeActionError):
         assert "float32_too_coarse" == exported.reason
-        coarse = [bound_of(dim, space.rate_hz) for dim in space.dims]
-        assert any(
-            bound is not None and bound < 1e-4 * max(abs(dim.low), abs(dim.high))
-            for dim, bound in zip(space.dims, coarse, strict=True)
-        )
+        assert any(is_too_coarse(dim, space.rate_hz) for dim in space.dims)
         return
 
     assert exported.dtype == np.float32
-    assert [] == faults(space, exported.astype(np.float64).tolist(), start, slacks=2)
+    assert [] == faults(space, exported.astype(np.float64).tolist(), **known, slacks=2)
     if (vetted.values == vetted.values.astype(np.float32)).all():
         assert exported.tobytes() == vetted.values.astype(np.float32).tobytes()
+
+
+def is_too_coarse(dim: ActionDim, rate_hz: float) -> bool:
+    """Say whether a bound of *dim* is fine for its numbers, so that float32 may not hold it."""
+    bounds = [bound_of(dim, rate_hz)]
+    largest = max(abs(dim.low), abs(dim.high))
+    if dim.position_low is not None and dim.position_high is not None:
+        bounds.append(dim.position_high - dim.position_low)
+        largest = max(largest, abs(dim.position_low), abs(dim.position_high))
+    return any(bound is not None and bound < 1e-4 * largest for bound in bounds)
 
 
 def exported_or_error(vetted: VettedChunk) -> Any:
@@ -191,11 +218,11 @@ def test_vetting_twice_changes_nothing(case: Any, remedy: Remedy) -> None:
     """
     S9: a gate accepts its own output, to the last bit.
     """
-    space, chunk, start = case
+    space, chunk, known = case
     gate = SafetyGate(space=space, remedy=remedy)
-    once = passed(gate, chunk, start)
+    once = passed(gate, chunk, known)
 
-    twice = gate.vet(once.as_chunk(), last_command=start)
+    twice = gate.vet(once.as_chunk(), **known)
 
     assert once.values.tobytes() == twice.values.tobytes()
     assert not twice.report.changed
@@ -208,10 +235,10 @@ def test_report_mode_never_changes_values(case: Any) -> None:
     """
     Neither does looking; and both say the same as blocking.
     """
-    space, chunk, start = case
+    space, chunk, known = case
     before = chunk.values.tobytes()
-    looked = SafetyGate(space=space).check(chunk, last_command=start)
-    came = outcome(SafetyGate(space=space, remedy=Remedy.REPORT), chunk, start)
+    looked = SafetyGate(space=space).check(chunk, **known)
+    came = outcome(SafetyGate(space=space, remedy=Remedy.REPORT), chunk, known)
 
     assert looked.safe_for_handoff is isinstance(came, VettedChunk)
     assert (looked.reason, looked.counts) == (came.report.reason, came.report.counts)
@@ -224,11 +251,11 @@ def test_a_safe_chunk_passes_every_mode_unchanged(case: Any) -> None:
     """
     The same bytes leave.
     """
-    space, chunk, start = case
-    assume(SafetyGate(space=space).check(chunk, last_command=start).safe_for_handoff)
+    space, chunk, known = case
+    assume(SafetyGate(space=space).check(chunk, **known).safe_for_handoff)
 
     for remedy in Remedy:
-        vetted = SafetyGate(space=space, remedy=remedy).vet(chunk, last_command=start)
+        vetted = SafetyGate(space=space, remedy=remedy).vet(chunk, **known)
         assert chunk.values.tobytes() == vetted.values.tobytes()
         assert (False, 0) == (vetted.report.changed, vetted.report.total)
 
@@ -238,13 +265,13 @@ def test_blocking_blocks_what_the_oracle_would(case: Any) -> None:
     """
     Both ways: nothing unsafe passes, and nothing safe is held back.
     """
-    space, chunk, start = case
-    assume(start is not None)
-    outside = not is_in_bounds(space, start)
-    report = SafetyGate(space=space).check(chunk, last_command=start)
-    if outside or faults(space, chunk.values.tolist(), start):
+    space, chunk, known = case
+    assume(known["last_command"] is not None)
+    outside = not is_in_bounds(space, known["last_command"])
+    report = SafetyGate(space=space).check(chunk, **known)
+    if outside or faults(space, chunk.values.tolist(), **known):
         assert not report.safe_for_handoff
-    if not outside and not faults(space, chunk.values.tolist(), start, rounding=-1):
+    if not outside and not faults(space, chunk.values.tolist(), **known, rounding=-1):
         assert report.safe_for_handoff
 
 
@@ -253,10 +280,11 @@ def test_clamp_takes_the_nearest_allowed_value(case: Any) -> None:
     """
     Nothing is moved further than it must be, counted from the last step as it was made.
     """
-    space, chunk, start = case
+    space, chunk, known = case
+    start = known["last_command"]
     assume(start is not None)
     assume(is_in_bounds(space, start))
-    vetted = SafetyGate(space=space, remedy=Remedy.CLAMP).vet(chunk, last_command=start)
+    vetted = SafetyGate(space=space, remedy=Remedy.CLAMP).vet(chunk, **known)
 
     for j, dim in enumerate(space.dims):
         bound = bound_of(dim, space.rate_hz)
@@ -266,14 +294,15 @@ def test_clamp_takes_the_nearest_allowed_value(case: Any) -> None:
         np.testing.assert_allclose(vetted.values[:, j], expected, rtol=0, atol=6e-6 * size)
 
 
-@given(cases(kinds="target angle change switch notch"))
+@given(cases())
 def test_clamp_refuses_only_for_want_of_a_reference(case: Any) -> None:
     """
     Whatever a policy says, from a last command that could have been sent there is a way to go on.
     """
-    space, chunk, start = case
-    came = outcome(SafetyGate(space=space, remedy=Remedy.CLAMP), chunk, start)
-    reasons = {"first_step_unchecked", "no_reference", "reference_out_of_bounds"}
+    space, chunk, known = case
+    came = outcome(SafetyGate(space=space, remedy=Remedy.CLAMP), chunk, known)
+    start = known["last_command"]
+    unknown = {"first_step_unchecked", "no_reference"}
     if isinstance(came, UnsafeActionError) and came.reason == "remedy_failed":
         # A switch that stands between its levels, with none of them a step away, cannot go on.
         assert start is not None
@@ -281,18 +310,22 @@ def test_clamp_refuses_only_for_want_of_a_reference(case: Any) -> None:
             dim.levels is not None and at not in dim.levels
             for dim, at in zip(space.dims, start, strict=True)
         )
+    elif isinstance(came, UnsafeActionError) and came.reason == "position_unknown":
+        assert known["position"] is None
+    elif isinstance(came, UnsafeActionError) and came.reason == "reference_out_of_bounds":
+        assert not is_in_bounds(space, start)
     elif isinstance(came, UnsafeActionError):
-        assert start is None or not is_in_bounds(space, start)
-        assert came.reason in reasons
+        assert start is None
+        assert came.reason in unknown
 
 
-@given(cases(kinds="change switch notch"))
+@given(cases(kinds="change move switch notch"))
 def test_hold_stops_a_robot_that_is_driven_by_changes(case: Any) -> None:
     """
     S6: repeating the last change would keep it moving.
     """
-    space, chunk, start = case
-    vetted = passed(SafetyGate(space=space, remedy=Remedy.HOLD), chunk, start)
+    space, chunk, known = case
+    vetted = passed(SafetyGate(space=space, remedy=Remedy.HOLD), chunk, known)
     assume(vetted.report.changed)
     assert not vetted.values[:, space.is_change].any()
 

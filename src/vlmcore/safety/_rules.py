@@ -12,19 +12,10 @@ import numpy.typing as npt
 from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore.contracts.dimensions import ActionDim
 from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.safety._positions import Positions
+from vlmcore.safety._slack import STEP_SLACK, STEP_SLACK_SHARE, slack_of
 
-__all__ = ["FLOAT64_SLACK", "STEP_SLACK", "STEP_SLACK_SHARE", "Levels", "Rules", "space_digest"]
-
-# Bounds are compared exactly. Steps are compared with a slack, since policies compute in float32:
-# 0.12, 0.24, 0.36 as float32 are steps of up to 0.12 + 2e-8, and were meant to be 0.12. Two values
-# and a limit, each rounded to float32, are off by at most 2**-24 * (|a| + |b| + limit); the slack
-# is 4 * 2**-23 times the largest of the three that the space allows. It scales with the
-# dimension (a floor of 1 would swallow the limits of one in metres that moves by micrometres), ...
-STEP_SLACK = 4 * 2.0**-23
-# ... it is never more than this share of the limit, where float32 is too coarse for the dimension,
-STEP_SLACK_SHARE = 0.01
-# ... and never less than the rounding of the few float64 operations that a remedy is made of.
-FLOAT64_SLACK = 16 * 2.0**-52
+__all__ = ["Levels", "Rules", "short_way", "space_digest"]
 
 _STAY_SHARE = 0.6  # of the way to the next level, before the present one is left: no chatter
 _Indices = npt.NDArray[np.intp]
@@ -102,11 +93,12 @@ class Rules:
         slack: What is added to them in a comparison, shape ``[D]``.
         allowed_step: The sum of the two.
         changes: Indices of changes and rates, discrete ones too.
-        continuous_changes: Indices of those that are not discrete.
+        free_changes: Indices of those that are neither discrete nor bound in where they lead.
         linear: Indices of targets that are neither periodic nor discrete.
         periodic: Indices of targets that come round again.
         turn: Their periods.
         levels: The discrete dimensions.
+        positions: The changes and rates that are bound in where they lead; ``None`` if none is.
     """
 
     space: ActionSpace
@@ -116,11 +108,12 @@ class Rules:
     slack: Float64Array
     allowed_step: Float64Array
     changes: _Indices
-    continuous_changes: _Indices
+    free_changes: _Indices
     linear: _Indices
     periodic: _Indices
     turn: Float64Array
     levels: tuple[Levels, ...]
+    positions: Positions | None
 
     @classmethod
     def of(cls, space: ActionSpace) -> Rules:
@@ -128,8 +121,7 @@ class Rules:
         step, period = space.max_step, space.period
         largest = np.maximum(np.abs(space.low), np.abs(space.high))
         scale = np.maximum(largest, np.where(np.isfinite(step), step, 0.0))
-        slack = np.minimum(STEP_SLACK * scale, STEP_SLACK_SHARE * step)
-        slack = np.maximum(slack, FLOAT64_SLACK * scale)
+        slack = slack_of(scale, step)
         is_periodic = np.isfinite(period)
         # Half the slack, so that the audit, which rounds otherwise, agrees at the very edge.
         jumps = step + slack / 2
@@ -141,7 +133,9 @@ class Rules:
             slack=slack,
             allowed_step=step + slack,
             changes=np.flatnonzero(space.is_change),
-            continuous_changes=np.flatnonzero(space.is_change & ~space.is_discrete),
+            free_changes=np.flatnonzero(
+                space.is_change & ~space.is_discrete & np.isneginf(space.position_low)
+            ),
             linear=np.flatnonzero(~(space.is_change | space.is_discrete | is_periodic)),
             periodic=np.flatnonzero(is_periodic),
             turn=period[is_periodic],
@@ -150,6 +144,7 @@ class Rules:
                 for i, dim in enumerate(space.dims)
                 if dim.is_discrete
             ),
+            positions=Positions.of(space),
         )
 
     def steps(self, values: Float64Array, before: Float64Array) -> Float64Array:

@@ -10,13 +10,14 @@ import numpy as np
 from vlmcore._arrays import BoolArray, Float64Array, immutable, readonly_float64
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
+from vlmcore.safety._positions import Positions, read_position
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.findings import KINDS, Findings, ViolationKind
 
 __all__ = ["audit", "find", "read_last_command"]
 
 
-def audit(values: Any, space: ActionSpace, *, last_command: Any) -> Findings:
+def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any = None) -> Findings:
     """
     Find everything in *values* that breaks a limit of *space*.
 
@@ -26,18 +27,24 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any) -> Findings:
     compared exactly. Steps may be longer than their bound by what float32 cannot help:
     ``4 * 2**-23`` of the largest value that the dimension allows, at most a hundredth of the bound.
 
+    Changes, and rates times the time of a step, are added up from *position* where a dimension says
+    where that may lead. Nothing may lead out, or further out; from outside, only inwards.
+
     Args:
         values: Actions in the order of the space, shape ``[T, D]``, at least one step.
         space: What may be commanded.
         last_command: What was sent before, shape ``[D]`` or numbers by name; ``None`` if nobody
             knows. Then every target is found to start from nowhere, and changes start from zero.
+        position: Where the things are that move, as measured, before the first step: numbers by the
+            names of `ActionSpace.position_names`. ``None`` if nobody knows; then each of them that
+            is moved at all is found.
 
     Returns:
         What was found.
 
     Raises:
         ContractError: If the values or the last command are not arrays of numbers of the space's
-            size, or the last command is not finite.
+            size, or the last command or the position is not finite numbers for its dimensions.
 
     Example:
         >>> from vlmcore.contracts.embodiment import ActionDim
@@ -55,7 +62,7 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any) -> Findings:
         )
     reference = read_last_command(last_command, space)
     rules = Rules.of(space)
-    findings = find(array, rules, reference)
+    findings = find(array, rules, reference, position=read_position(position, space))
     if findings is None:
         return _findings(array, rules, reference, np.zeros_like(array), {})
     return findings
@@ -110,7 +117,12 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
 
 
 def find(
-    values: Float64Array, rules: Rules, reference: Float64Array | None, slack: float = 0.0
+    values: Float64Array,
+    rules: Rules,
+    reference: Float64Array | None,
+    *,
+    position: Float64Array | None = None,
+    slack: float = 0.0,
 ) -> Findings | None:
     """
     Find what `audit` finds, in arrays that are known to fit; ``None`` if that is nothing.
@@ -119,7 +131,8 @@ def find(
         values: Actions, shape ``[T, D]``.
         rules: The rules of the space.
         reference: The last command, shape ``[D]``, finite; ``None`` if nobody knows.
-        slack: How many times the slack of a step is added to it once more.
+        position: Where the things are that move, shape ``[P]``, finite; ``None`` if nobody knows.
+        slack: How many times the slack of a comparison is added to it once more.
     """
     with np.errstate(all="ignore"):  # NaN and what overflows keeps no limit
         start = _start(values[0], rules) if reference is None else reference
@@ -134,8 +147,13 @@ def find(
         allowed = rules.allowed_step + slack * rules.slack if slack else rules.allowed_step
         kept = np.abs(steps) <= allowed
         levels = _are_levels(values, rules)
+        # From here on there is zero where a change is not finite.
+        moved = (
+            None if rules.positions is None else _moved(path[1:], rules.positions, position, slack)
+        )
+    is_kept = is_within and _all(kept) and (levels is None or _all(levels))
     unknown = reference is None and len(rules.changes) < len(rules.low)
-    if is_within and _all(kept) and not unknown and (levels is None or _all(levels)):
+    if is_kept and not unknown and moved is None:
         return None
     within, start_within = within[1:], within[:1]
     masks = {ViolationKind.STEP: ~kept}
@@ -149,7 +167,10 @@ def find(
         masks[ViolationKind.START_UNKNOWN] = ~rules.space.is_change[np.newaxis]
     else:
         masks[ViolationKind.REFERENCE_OUT_OF_BOUNDS] = ~start_within
-    return _findings(values, rules, reference, steps, masks)
+    if moved is None:
+        return _findings(values, rules, reference, steps, masks)
+    kind, masks[kind], reached = moved
+    return _findings(values, rules, reference, steps, masks, reached=reached)
 
 
 def _all(truths: BoolArray) -> bool:
@@ -163,6 +184,8 @@ def _findings(
     reference: Float64Array | None,
     steps: Float64Array,
     masks: dict[ViolationKind, BoolArray],
+    *,
+    reached: Float64Array | None = None,
 ) -> Findings:
     """Count what was found, and keep what is not empty."""
     tally = tuple(int(np.count_nonzero(masks[kind])) if kind in masks else 0 for kind in KINDS)
@@ -173,7 +196,26 @@ def _findings(
         steps=steps,
         masks={kind: masks[kind] for kind, count in zip(KINDS, tally, strict=True) if count},
         tally=tally,
+        reached=reached,
     )
+
+
+def _moved(
+    values: Float64Array, positions: Positions, start: Float64Array | None, slack: float
+) -> tuple[ViolationKind, BoolArray, Float64Array | None] | None:
+    """Find what leads out, or from nobody knows where, and where it leads; ``None`` if nothing."""
+    columns, steps, width = positions.columns, *values.shape
+    if start is None:
+        moved = np.zeros((1, width), np.bool_)
+        moved[0, columns] = (values[:, columns] != 0).any(axis=0)
+        return (ViolationKind.POSITION_UNKNOWN, moved, None) if moved.any() else None
+    path = positions.follow(values, start)[1:]
+    leads_out = positions.leads_out(values, path, slack)
+    if not leads_out.any():
+        return None
+    mask, reached = np.zeros((steps, width), np.bool_), np.full((steps, width), np.nan)
+    mask[:, columns], reached[:, columns] = leads_out, path
+    return ViolationKind.POSITION, mask, reached
 
 
 def _start(first: Float64Array, rules: Rules) -> Float64Array:

@@ -41,6 +41,10 @@ _COUNTS = {
     ViolationKind.OUT_OF_BOUNDS: ("out_of_bounds_values", "Below the smallest, above the largest."),
     ViolationKind.STEP: ("per_step_delta_values", "Too far from the step before."),
     ViolationKind.NOT_A_LEVEL: ("not_a_level_values", "Between levels; none if missing."),
+    ViolationKind.POSITION: (
+        "position_values",
+        "Changes and rates that lead out of the positions that are allowed; none if missing.",
+    ),
     ViolationKind.START_UNKNOWN: (
         "start_unknown",
         "Targets without a last command, beside the total; none if missing.",
@@ -48,6 +52,10 @@ _COUNTS = {
     ViolationKind.REFERENCE_OUT_OF_BOUNDS: (
         "reference_out_of_bounds",
         "Numbers of the last command that are out of bounds, beside the total; none if missing.",
+    ),
+    ViolationKind.POSITION_UNKNOWN: (
+        "position_unknown",
+        "Dimensions without a measured position, beside the total; none if missing.",
     ),
 }
 _OLD_COUNTS = (ViolationKind.NON_FINITE, ViolationKind.OUT_OF_BOUNDS, ViolationKind.STEP)

@@ -22,15 +22,22 @@ class ViolationKind(enum.Enum):
     OUT_OF_BOUNDS = "out_of_bounds"  # below low or above high
     STEP = "step"  # further from the step before than max_step
     NOT_A_LEVEL = "not_a_level"  # between the levels of a discrete dimension
+    POSITION = "position"  # leads out of where the thing that is moved may be
     START_UNKNOWN = "start_unknown"  # a target without a last command: its first step is unbounded
     REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # the last command itself is out of bounds
+    POSITION_UNKNOWN = "position_unknown"  # nobody knows where what is moved and bound is
 
     @property
     def is_of_values(self) -> bool:
         """Whether a value of the chunk is wrong, and not what is known of the robot before it."""
-        return self not in (ViolationKind.START_UNKNOWN, ViolationKind.REFERENCE_OUT_OF_BOUNDS)
+        return self not in _BEFORE_THE_CHUNK
 
 
+_BEFORE_THE_CHUNK = (
+    ViolationKind.START_UNKNOWN,
+    ViolationKind.REFERENCE_OUT_OF_BOUNDS,
+    ViolationKind.POSITION_UNKNOWN,
+)
 KINDS = tuple(ViolationKind)  # walking an enum takes as long as an audit of a chunk
 _KIND_ORDER = {kind: i for i, kind in enumerate(KINDS)}
 WORDS = {
@@ -38,8 +45,10 @@ WORDS = {
     ViolationKind.OUT_OF_BOUNDS: "out of bounds",
     ViolationKind.STEP: "too far from the step before",
     ViolationKind.NOT_A_LEVEL: "not a level",
+    ViolationKind.POSITION: "leads out of the positions that are allowed",
     ViolationKind.START_UNKNOWN: "without a last command",
     ViolationKind.REFERENCE_OUT_OF_BOUNDS: "with a last command out of bounds",
+    ViolationKind.POSITION_UNKNOWN: "without a measured position",
 }
 
 
@@ -54,9 +63,10 @@ class Violation:
         dim: In which dimension.
         name: The name of the dimension.
         value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for
-            a change or a rate, how much faster it got.
-        limit: What it breaks: the bound, the step bound, the nearest level; ``None`` where there is
-            no number.
+            a change or a rate, how much faster it got. For `ViolationKind.POSITION` it is where it
+            leads.
+        limit: What it breaks: the bound, the step bound, the nearest level, the bound of positions;
+            ``None`` where there is no number.
     """
 
     kind: ViolationKind
@@ -85,6 +95,8 @@ class Findings:
         masks: For each kind that was found where it was found, shape ``[T, D]``; for the kinds that
             concern the last command, shape ``[1, D]``.
         tally: How many there are of each kind, in the order of `ViolationKind`.
+        reached: Where each step leads from the position that was measured, shape ``[T, D]``, NaN
+            where no position is bound; ``None`` unless something leads out.
     """
 
     space: ActionSpace
@@ -93,6 +105,7 @@ class Findings:
     steps: Float64Array
     masks: dict[ViolationKind, BoolArray]
     tally: tuple[int, ...]
+    reached: Float64Array | None = None
 
     @property
     def kinds(self) -> frozenset[ViolationKind]:
@@ -139,7 +152,11 @@ class Findings:
         at: int | None = step
         low, high = float(self.space.low[dim]), float(self.space.high[dim])
         match kind:
-            case ViolationKind.NON_FINITE | ViolationKind.START_UNKNOWN:
+            case (
+                ViolationKind.NON_FINITE
+                | ViolationKind.START_UNKNOWN
+                | ViolationKind.POSITION_UNKNOWN
+            ):
                 pass
             case ViolationKind.OUT_OF_BOUNDS:
                 limit = high if value > high else low
@@ -148,6 +165,11 @@ class Findings:
             case ViolationKind.NOT_A_LEVEL:
                 levels = self.space.dims[dim].levels or ()
                 limit = min(levels, key=lambda level: abs(level - value))
+            case ViolationKind.POSITION:
+                assert self.reached is not None
+                limits = self.space.position_low[dim], self.space.position_high[dim]
+                limit = float(limits[1] if value > 0 else limits[0])
+                value = float(self.reached[step, dim])
             case ViolationKind.REFERENCE_OUT_OF_BOUNDS:
                 assert self.reference is not None
                 at, value = None, float(self.reference[dim])

@@ -12,6 +12,7 @@ from vlmcore._copying import through_constructor
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.safety._positions import read_position
 from vlmcore.safety._rules import Rules, space_digest
 from vlmcore.safety.audit import find, read_last_command
 from vlmcore.safety.findings import Findings, ViolationKind
@@ -88,7 +89,7 @@ class SafetyGate:
 
     __reduce__ = through_constructor
 
-    def vet(self, chunk: ActionChunk, *, last_command: Any) -> VettedChunk:
+    def vet(self, chunk: ActionChunk, *, last_command: Any, position: Any = None) -> VettedChunk:
         """
         Let *chunk* pass if it is safe, or what the remedy makes of it if that is.
 
@@ -100,18 +101,22 @@ class SafetyGate:
             last_command: What was sent to the robot last, shape ``[D]`` or numbers by name; its
                 state, if nothing was sent yet. ``None`` if nobody knows: then no target is safe,
                 however near it is, and changes start from zero.
+            position: Where the things are that changes and rates move, as measured, before the
+                first step: numbers by the names of `ActionSpace.position_names`. ``None`` if nobody
+                knows: then no change or rate of theirs is safe but zero.
 
         Raises:
             UnsafeActionError: If nothing safe can leave; the report is in it.
-            ContractError: If the chunk is not one of this space, or *last_command* is not finite
-                numbers for its dimensions.
+            ContractError: If the chunk is not one of this space, or *last_command* or *position* is
+                not finite numbers for its dimensions.
         """
         values = self._executed(chunk)
         reference = read_last_command(last_command, self.actions)
-        findings = find(values, self._rules, reference)
+        at = read_position(position, self.actions)
+        findings = find(values, self._rules, reference, position=at)
         safe, reason = values, None
         if findings is not None:
-            safe, reason = self._remedied(values, findings)
+            safe, reason = self._remedied(values, findings, at)
         changed = safe is not values and not np.array_equal(safe, values)
         report = self._report(
             chunk,
@@ -130,24 +135,27 @@ class SafetyGate:
             report=report,
             rules=self._rules,
             last_command=reference,
+            position=at,
             limits_source=None if self.embodiment is None else self.embodiment.limits_source,
             space_digest=self._digest,
         )
 
-    def check(self, chunk: ActionChunk, *, last_command: Any) -> SafetyReport:
+    def check(self, chunk: ActionChunk, *, last_command: Any, position: Any = None) -> SafetyReport:
         """
         Say what is wrong with *chunk*, and let nothing pass.
 
         Args:
             chunk: As for `vet`.
             last_command: As for `vet`.
+            position: As for `vet`.
 
         Raises:
             ContractError: As for `vet`.
         """
         values = self._executed(chunk)
         reference = read_last_command(last_command, self.actions)
-        findings = find(values, self._rules, reference)
+        at = read_position(position, self.actions)
+        findings = find(values, self._rules, reference, position=at)
         reason = None if findings is None else _why_unsafe(findings)
         return self._report(
             chunk,
@@ -178,7 +186,7 @@ class SafetyGate:
         return values[: self.execution_horizon]
 
     def _remedied(
-        self, values: Float64Array, findings: Findings
+        self, values: Float64Array, findings: Findings, position: Float64Array | None
     ) -> tuple[Float64Array, RefusalReason | None]:
         """Make *values* safe; where that cannot be, give them as they are, and say why."""
         rules, reference = self._rules, findings.reference
@@ -186,10 +194,10 @@ class SafetyGate:
             if (why := _why_no_remedy(self.remedy, findings, rules)) is not None:
                 return values, why
             if self.remedy is Remedy.CLAMP:
-                safe = clamp(values, rules, reference, findings.columns())
+                safe = clamp(values, rules, reference, findings.columns(), position=position)
             else:
                 safe = hold(rules, reference, len(values))
-        left = find(safe, rules, reference)
+        left = find(safe, rules, reference, position=position)
         # That the last command is out of bounds stays true; what matters is that no step is.
         if left is not None and left.kinds - _ABOUT_REFERENCE:
             # From outside the bounds even the nearest level can be more than a step away.
@@ -235,6 +243,8 @@ def _why_no_remedy(remedy: Remedy, findings: Findings, rules: Rules) -> RefusalR
         case Remedy.CLAMP:
             if ViolationKind.START_UNKNOWN in kinds:
                 return _why_unknown(findings)
+            if ViolationKind.POSITION_UNKNOWN in kinds:
+                return RefusalReason.POSITION_UNKNOWN
             returns = reference is None or can_return(reference, rules)
         case Remedy.HOLD:
             if ViolationKind.START_UNKNOWN in kinds:
@@ -245,7 +255,9 @@ def _why_no_remedy(remedy: Remedy, findings: Findings, rules: Rules) -> RefusalR
 
 def _why_unsafe(findings: Findings) -> RefusalReason:
     """Say why actions that nobody may change are not safe."""
-    if findings.kinds == {ViolationKind.START_UNKNOWN}:
+    if findings.kinds == {ViolationKind.POSITION_UNKNOWN}:
+        return RefusalReason.POSITION_UNKNOWN
+    if findings.kinds <= {ViolationKind.START_UNKNOWN, ViolationKind.POSITION_UNKNOWN}:
         return RefusalReason.FIRST_STEP_UNCHECKED
     if findings.kinds == _ABOUT_REFERENCE:
         return RefusalReason.REFERENCE_OUT_OF_BOUNDS

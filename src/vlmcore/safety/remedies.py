@@ -6,8 +6,10 @@ import enum
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore.safety._positions import walk_within
 from vlmcore.safety._rules import Levels, Rules, short_way
 
 __all__ = ["Remedy", "can_return", "can_stay", "clamp", "hold"]
@@ -66,7 +68,12 @@ def hold(rules: Rules, reference: Float64Array | None, horizon: int) -> Float64A
 
 
 def clamp(
-    values: Float64Array, rules: Rules, reference: Float64Array | None, columns: BoolArray
+    values: Float64Array,
+    rules: Rules,
+    reference: Float64Array | None,
+    columns: BoolArray,
+    *,
+    position: Float64Array | None = None,
 ) -> Float64Array:
     """
     Move each value to the nearest one that keeps the limits, step after step.
@@ -82,6 +89,8 @@ def clamp(
         reference: The last command, shape ``[D]``, from which one step leads into the bounds;
             ``None`` only if all dimensions are changes.
         columns: Which dimensions to clamp, shape ``[D]``.
+        position: Where the things are that move, shape ``[P]``; ``None`` only if nothing moves that
+            is bound in where it leads.
 
     Returns:
         Actions, shape ``[T, D]``.
@@ -90,16 +99,16 @@ def clamp(
     start = np.zeros(values.shape[1]) if reference is None else reference
     for of_kind, walk, lost in (
         (rules.linear, _walk_target, math.nan),
-        (rules.continuous_changes, _walk_change, 0.0),
+        (rules.free_changes, _walk_change, 0.0),
     ):
         at = of_kind[columns[of_kind]]
         if not at.size:
             continue
-        came = values[:, at]
-        within = np.minimum(np.maximum(came, rules.low[at]), rules.high[at])
-        path = np.where(np.isfinite(came), within, lost).T.tolist()
+        path = _within(values, rules, at, lost)
         made = [*map(walk, path, start[at].tolist(), rules.max_step[at].tolist())]
         out[:, at] = np.array(made).T
+    if rules.positions is not None:
+        _clamp_moves(out, values, rules, columns, start=start, position=position)
     at = rules.periodic[columns[rules.periodic]]
     if at.size:
         limits = (rules.low[at], rules.high[at], rules.max_step[at])
@@ -109,6 +118,45 @@ def clamp(
         if columns[column]:
             out[:, column] = _switch(values[:, column], float(start[column]), levels)
     return out
+
+
+def _within(
+    values: Float64Array, rules: Rules, at: npt.NDArray[np.intp], lost: float
+) -> list[list[float]]:
+    """Bring the columns *at* into their bounds; what is not finite becomes *lost*."""
+    came = values[:, at]
+    within = np.minimum(np.maximum(came, rules.low[at]), rules.high[at])
+    path: list[list[float]] = np.where(np.isfinite(came), within, lost).T.tolist()
+    return path
+
+
+def _clamp_moves(
+    out: Float64Array,
+    values: Float64Array,
+    rules: Rules,
+    columns: BoolArray,
+    *,
+    start: Float64Array,
+    position: Float64Array | None,
+) -> None:
+    """Clamp what is bound in where it leads, into *out*; it is zero if nobody knows from where."""
+    assert rules.positions is not None
+    positions = rules.positions
+    if position is None:
+        out[:, positions.columns[columns[positions.columns]]] = 0.0
+        return
+    for i, column in enumerate(positions.columns.tolist()):
+        if columns[column]:
+            (path,) = _within(values, rules, positions.columns[i : i + 1], 0.0)
+            out[:, column] = walk_within(
+                path,
+                float(start[column]),
+                float(rules.max_step[column]),
+                at=float(position[i]),
+                low=float(positions.low[i]),
+                high=float(positions.high[i]),
+                per_unit=float(positions.per_unit[i]),
+            )
 
 
 # One dimension at a time and in plain floats: a step needs the one before it, and for as many

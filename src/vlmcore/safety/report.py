@@ -29,6 +29,7 @@ class RefusalReason(enum.Enum):
     FIRST_STEP_UNCHECKED = "first_step_unchecked"  # nobody knows where the robot is
     NO_REFERENCE = "no_reference"  # a remedy would have to invent where the robot is
     REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # one step does not lead back into bounds
+    POSITION_UNKNOWN = "position_unknown"  # nobody knows where what moves and is bound is
     REMEDY_FAILED = "remedy_failed"  # what the remedy made breaks limits too
     FLOAT32_TOO_COARSE = "float32_too_coarse"  # float32 cannot write values that keep the limits
     STALE = "stale"  # what the policy saw is older than the caller allows

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import attrs
@@ -13,9 +15,11 @@ from vlmcore._arrays import Float64Array, immutable
 from vlmcore.contracts.actions import ActionChunk, Stream
 from vlmcore.contracts.embodiment import LimitsSource
 from vlmcore.errors import UnsafeActionError
+from vlmcore.safety._float32 import round_inward, round_sums
+from vlmcore.safety._positions import read_position
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.audit import find
-from vlmcore.safety.findings import ViolationKind
+from vlmcore.safety.findings import Findings, ViolationKind
 from vlmcore.safety.report import RefusalReason, SafetyReport
 
 __all__ = ["VettedChunk"]
@@ -42,6 +46,7 @@ class VettedChunk:
         limits_source: Where the limits come from; ``None`` if the gate was given a space only.
         space_digest: SHA-256 of the action space that was vetted against.
         last_command: What the first step follows, shape ``[D]``; ``None`` if it was not needed.
+        position: Where the things were that move, by name; ``None`` if that was not needed.
     """
 
     __slots__ = (
@@ -50,6 +55,7 @@ class VettedChunk:
         "limits_source",
         "names",
         "observed_at_s",
+        "position",
         "report",
         "source",
         "space_digest",
@@ -66,6 +72,7 @@ class VettedChunk:
     limits_source: LimitsSource | None
     space_digest: str
     last_command: Float64Array | None
+    position: Mapping[str, float] | None
     _rules: Rules
 
     def __new__(cls, *_: object, **__: object) -> VettedChunk:
@@ -130,8 +137,9 @@ class VettedChunk:
         Give the values as float32, rounded towards the inside of the bounds.
 
         Half of all float64 bounds are exceeded by their own rounding to float32. Here every number
-        is in bounds also when a controller compares it in float64. Rounding moves steps a little:
-        they keep their bound to twice the slack of `audit`, or nothing is given.
+        is in bounds also when a controller compares it in float64. Rounding moves steps and
+        positions a little: they keep their bounds to twice the slack of `audit`, or nothing is
+        given. Where the roundings of many changes would add up to more, they are made to cancel.
 
         Returns:
             Shape ``[T, D]``, in memory that nobody can write to. Values that came as float32 come
@@ -142,13 +150,13 @@ class VettedChunk:
                 space.
         """
         rules = self._rules
-        up, down = np.float32(np.inf), np.float32(-np.inf)
         with np.errstate(all="ignore"):  # what overflows is brought back, or found below
-            rounded = self.values.astype(np.float32)
-            exact = rounded.astype(np.float64)
-            rounded = np.where(exact > rules.high, np.nextafter(rounded, down), rounded)
-            rounded = np.where(exact < rules.low, np.nextafter(rounded, up), rounded)
-        left = find(rounded.astype(np.float64), rules, self.last_command, slack=1.0)
+            rounded = round_inward(self.values, rules.low, rules.high)
+            left = self._wrong_with(rounded)
+            if left is not None and left.reached is not None and rules.positions is not None:
+                at = rules.positions.columns
+                rounded[:, at] = round_sums(self.values[:, at], rules.low[at], rules.high[at])
+                left = self._wrong_with(rounded)
         if left is not None and left.kinds - {ViolationKind.REFERENCE_OUT_OF_BOUNDS}:
             reason = RefusalReason.FLOAT32_TOO_COARSE
             report = attrs.evolve(
@@ -160,6 +168,11 @@ class VettedChunk:
             raise UnsafeActionError(report, reason.value)
         return immutable(rounded)
 
+    def _wrong_with(self, rounded: npt.NDArray[np.float32]) -> Findings | None:
+        rules, values = self._rules, rounded.astype(np.float64)
+        position = read_position(self.position, rules.space)
+        return find(values, rules, self.last_command, position=position, slack=1.0)
+
 
 def _issue(
     chunk: ActionChunk,
@@ -168,6 +181,7 @@ def _issue(
     report: SafetyReport,
     rules: Rules,
     last_command: Float64Array | None,
+    position: Float64Array | None,
     limits_source: LimitsSource | None,
     space_digest: str,
 ) -> VettedChunk:
@@ -185,5 +199,11 @@ def _issue(
     keep(vetted, "limits_source", limits_source)
     keep(vetted, "space_digest", space_digest)
     keep(vetted, "last_command", last_command)
+    at = (
+        None
+        if position is None
+        else zip(rules.space.position_names, position.tolist(), strict=True)
+    )
+    keep(vetted, "position", None if at is None else MappingProxyType(dict(at)))
     keep(vetted, "_rules", rules)
     return vetted

@@ -494,7 +494,7 @@ def test_what_a_remedy_made_is_audited_again(monkeypatch: pytest.MonkeyPatch) ->
     """
     A remedy with a mistake in it lets nothing out.
     """
-    monkeypatch.setattr("vlmcore.safety.gate.clamp", lambda values, *_: values * 0.9)
+    monkeypatch.setattr("vlmcore.safety.gate.clamp", lambda values, *_, **__: values * 0.9)
     error = refused([[0.9]], last_command=[0.0], remedy=Remedy.CLAMP)
     assert "remedy_failed" == error.reason
 

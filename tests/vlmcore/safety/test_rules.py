@@ -44,6 +44,7 @@ def test_the_digest_of_a_space_covers_all_that_it_says() -> None:
         space(attrs.evolve(JOINT, high=1.5), *dims[1:]),
         space(attrs.evolve(JOINT, max_step=None, max_rate=0.1), *dims[1:]),
         space(*dims[:3], attrs.evolve(GRIPPER, levels=(0.0, 0.5))),
+        space(JOINT, attrs.evolve(SLIDE, position_low=0.0, position_high=1.0), *dims[2:]),
     ]
     digests = [space_digest(each) for each in (base, *others)]
     assert len(digests) == len(set(digests))

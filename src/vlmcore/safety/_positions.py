@@ -1,0 +1,166 @@
+"""Where changes and rates lead: what they add up to, from a position that was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from vlmcore._arrays import BoolArray, Float64Array, plain_float, require_finite
+from vlmcore.contracts.embodiment import ActionSpace, Reference
+from vlmcore.errors import ContractError
+from vlmcore.safety._slack import slack_of
+
+__all__ = ["Positions", "read_position", "walk_within"]
+
+_A_LITTLE_LESS = 1 - 2.0**-51  # more than the three roundings between a room and its end
+
+
+@attrs.frozen(eq=False)
+class Positions:
+    """
+    The dimensions of a space that say where what they move may be, P of them.
+
+    Nothing leads out, or further out; from outside a change leads inwards, and not out on the other
+    side. So zero is always allowed. Positions are forgiven what float32 cannot help, in the manner
+    of steps: ``4 * 2**-23`` of the largest number that goes into them, at most a hundredth of the
+    range. What is forgiven is not forgiven again: from there, nothing leads further out.
+
+    Attributes:
+        columns: Their indices, shape ``[P]``.
+        low: The smallest positions, shape ``[P]``.
+        high: The largest.
+        slack: What is added to both in a comparison, shape ``[P]``.
+        per_unit: How many steps of 1 make a distance of 1, shape ``[P]``: 1 for a change, the rate
+            of control for a rate.
+    """
+
+    columns: npt.NDArray[np.intp]
+    low: Float64Array
+    high: Float64Array
+    slack: Float64Array
+    per_unit: Float64Array
+
+    @classmethod
+    def of(cls, space: ActionSpace) -> Positions | None:
+        """Work out the positions of *space*; ``None`` if nothing is said of any."""
+        columns = np.flatnonzero(np.isfinite(space.position_low))
+        if not columns.size:
+            return None
+        low, high = space.position_low[columns], space.position_high[columns]
+        is_rate = [space.dims[i].reference is Reference.VELOCITY for i in columns.tolist()]
+        per_unit = np.where(is_rate, space.rate_hz, 1.0)
+        longest = np.maximum(np.abs(space.low[columns]), np.abs(space.high[columns])) / per_unit
+        scale = np.maximum(np.maximum(np.abs(low), np.abs(high)), longest)
+        with np.errstate(over="ignore"):  # a range that overflows bounds no slack
+            slack = slack_of(scale, high - low)
+        return cls(columns=columns, low=low, high=high, slack=slack, per_unit=per_unit)
+
+    def follow(self, values: Float64Array, start: Float64Array) -> Float64Array:
+        """
+        Add up.
+
+        Args:
+            values: Finite actions, shape ``[T, D]``.
+            start: Where they start, shape ``[P]``.
+
+        Returns:
+            Where each step leads, behind the start, shape ``[T + 1, P]``.
+        """
+        moves = values[:, self.columns] / self.per_unit
+        # One after the other, as a controller would; pairwise sums would round otherwise.
+        path: Float64Array = np.add.accumulate(np.concatenate((start[np.newaxis], moves)))
+        return path
+
+    def leads_out(
+        self, values: Float64Array, reached: Float64Array, slack: float = 0.0
+    ) -> BoolArray:
+        """
+        Say which actions lead out, shape ``[T, P]``.
+
+        Args:
+            values: Actions, shape ``[T, D]``.
+            reached: Where they lead, shape ``[T, P]``.
+            slack: How many times the slack is added once more.
+        """
+        moves, forgiven = values[:, self.columns], (1 + slack) * self.slack
+        out: BoolArray = (moves > 0) & (reached > self.high + forgiven)
+        out |= (moves < 0) & (reached < self.low - forgiven)
+        return out
+
+
+def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
+    """
+    Read where the things are that a space moves.
+
+    Returns:
+        The positions of `ActionSpace.position_names`, shape ``[P]``; ``None`` if it is.
+
+    Raises:
+        ContractError: If it is not finite numbers by these names.
+    """
+    if position is None:
+        return None
+    if not isinstance(position, Mapping):
+        raise ContractError(
+            "position", f"got {type(position).__name__}, expected numbers by name, or None"
+        )
+    names = space.position_names
+    if position.keys() != set(names):
+        missing = [name for name in names if name not in position]
+        unknown = [name for name in position if name not in names]
+        raise ContractError(
+            "position",
+            f"got names with missing {missing} and unknown {unknown}, expected the dimensions that "
+            f"declare position_low and position_high: {', '.join(names) or 'there are none'}",
+        )
+    numbers = [plain_float(position[name]) for name in names]
+    for name, number in zip(names, numbers, strict=True):
+        require_finite(**{f"position[{name!r}]": number})
+    return np.array(numbers, np.float64)
+
+
+def walk_within(
+    path: list[float],
+    before: float,
+    max_step: float,
+    *,
+    at: float,
+    low: float,
+    high: float,
+    per_unit: float,
+) -> list[float]:
+    """
+    Keep a change from speeding up too much, and from leading out.
+
+    Both leave a range with zero in it, so they meet. At a bound it stops at once: slowing down is
+    never bounded.
+
+    Args:
+        path: Finite changes or rates within their bounds, step by step.
+        before: The one before them.
+        max_step: How much faster one may get.
+        at: Where what is moved is.
+        low: The smallest position.
+        high: The largest.
+        per_unit: As in `Positions`.
+    """
+    made = []
+    for value in path:
+        least = min(before, 0.0) - max_step
+        most = max(before, 0.0) + max_step
+        before = min(max(value, least), most)
+        if before > 0 and at + before / per_unit > high:
+            before = min(before, max(high - at, 0.0) * per_unit)
+            if at + before / per_unit > high:
+                before *= _A_LITTLE_LESS
+        elif before < 0 and at + before / per_unit < low:
+            before = max(before, min(low - at, 0.0) * per_unit)
+            if at + before / per_unit < low:
+                before *= _A_LITTLE_LESS
+        at += before / per_unit
+        made.append(before)
+    return made
