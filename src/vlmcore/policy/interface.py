@@ -76,6 +76,10 @@ class PolicyInfo:
             require_at_most("max_horizon", self.horizon, _LIMITS.max_horizon)
         if self.rate_hz is not None:
             require_positive(rate_hz=self.rate_hz)
+            if self.rate_hz > _LIMITS.max_rate_hz:
+                raise ContractError(
+                    "rate_hz", f"got {self.rate_hz:g}, expected at most {_LIMITS.max_rate_hz}"
+                )
 
     __reduce__ = through_constructor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -84,8 +85,11 @@ class ChunkBroker:
         blend: Blend | None = None,
         tolerate_failures: int = 0,
     ) -> None:
-        if not callable(getattr(policy, "infer", None)):
-            raise ContractError("policy", f"got {type(policy).__name__}, expected a Policy")
+        methods = [getattr(policy, name, None) for name in ("infer", "reset")]
+        if not all(map(callable, methods)) or any(map(inspect.iscoroutinefunction, methods)):
+            raise ContractError(
+                "policy", f"got {policy!r:.80}, expected a Policy, not an asynchronous one"
+            )
         if not isinstance(gate, SafetyGate):
             raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
         require_count(replan_every=replan_every)

@@ -55,6 +55,13 @@ class Scripted:
         raise AssertionError
 
 
+class Awaited(Scripted):
+    """A policy for ``asyncio``, which a control loop cannot await."""
+
+    async def infer(self, observation: Observation, /) -> ActionChunk:  # type: ignore[override]
+        return super().infer(observation)
+
+
 class Robot:
     """A robot that is where it was last told to be, with a clock that counts its steps."""
 
@@ -358,7 +365,8 @@ def test_a_new_episode_starts_from_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"policy": object()}, "policy: got object, expected a Policy"),
+        ({"policy": object()}, "policy: got <object object at"),
+        ({"policy": Awaited()}, "policy: got <"),
         ({"gate": None}, "gate: got NoneType, expected a SafetyGate"),
         ({"gate": space(JOINT)}, "gate: got ActionSpace, expected a SafetyGate"),
         ({"replan_every": 0}, "replan_every: got 0, expected a whole number of at least 1"),
