@@ -237,7 +237,7 @@ class WireLimits:
         max_nodes: Values in a message, keys counted; an array of numbers is a handful. Empty lists
             take 56 times the memory of their bytes.
         max_entries: Entries of one map or one list.
-        max_text_bytes: Size of one text, as a traceback that a server sends.
+        max_text_bytes: Size of all its texts together; it takes up to four times as much once read.
         max_binary_bytes: Size of the bytes of one array.
         max_rank: Axes of an array.
         max_array_header_bytes: Size of the header of an array in NumPy's own file format.

@@ -1,0 +1,1 @@
+"""Wire formats of policy servers: bytes to contracts and back, with limits, no socket, no clock."""
