@@ -18,7 +18,7 @@ from vlmcore.charts._legend import (
     key_shapes,
     plan_legend,
 )
-from vlmcore.charts._panels import Panel, Plan, plan_panels
+from vlmcore.charts._panels import Panel, Plan, left_out_words, plan_panels
 from vlmcore.charts._plots import Frame, plot_shapes, step_shapes
 from vlmcore.charts._scales import Tick
 from vlmcore.charts._shapes import Box, Picture, Shape, Text
@@ -86,17 +86,11 @@ def lay_out(chart: Chart, *, width_px: int, height_px: int | None, measure: Meas
     bottom = height_px - _MARGIN
     if plan.left_out:
         bottom -= _NAME_PX
-        words = cut(_left_out(plan), _SIZE, width_px - 2 * _MARGIN, measure)
+        words = cut(left_out_words(plan), _SIZE, width_px - 2 * _MARGIN, measure)
         shapes.append(Text(_MARGIN, bottom + _NAME_PX / 2 + 2, words, QUIET, _SIZE))
     place = _grouped if plan.grouped else _singles
     shapes += place(sheet, plan, bottom)
     return Picture(width_px, height_px, tuple(shapes))
-
-
-def _left_out(plan: Plan) -> str:
-    marked = plan.left_out_marked
-    note = "" if not marked else f", {marked:,} of them with values that break a limit"
-    return f"… and {plan.left_out:,} more dimensions{note}"
 
 
 def _head(sheet: _Sheet) -> Iterator[Shape]:
@@ -140,13 +134,15 @@ def _natural_height(sheet: _Sheet, plan: Plan) -> int:
 
 
 def _ticks(panel: Panel, height: float) -> tuple[Tick, ...]:
-    return panel.scale.ticks(max(3, min(9, int(height / 24))))
+    return panel.scale.ticks(max(3, min(8, int(height / 18))))
 
 
 def _label_px(sheet: _Sheet, panels: tuple[Panel, ...], height: float) -> float:
     """Say how wide the numbers on the axes of values are."""
     labels = [tick.label for panel in panels for tick in _ticks(panel, height)]
-    return max(sheet.measure(label, _SMALL) for label in [*labels, "step"]) + 8
+    return 8 + max(
+        8 + sheet.measure("step", _SMALL), *(sheet.measure(each, _SMALL) for each in labels)
+    )
 
 
 def _unit(sheet: _Sheet, panel: Panel) -> str:

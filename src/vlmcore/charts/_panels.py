@@ -13,7 +13,7 @@ from vlmcore.charts._scales import Scale, scale_around
 from vlmcore.charts._styles import STYLES
 from vlmcore.charts.chart import Chart
 
-__all__ = ["Panel", "Plan", "plan_panels"]
+__all__ = ["Panel", "Plan", "left_out_words", "plan_panels"]
 
 _ALIKE = 8.0  # dimensions without bounds share a scale up to this ratio of their ranges
 _BEYOND = 1.0  # how far beyond its bounds a value is drawn in place, in widths of the range
@@ -85,6 +85,13 @@ def plan_panels(chart: Chart, *, most_groups: int, most_singles: int) -> Plan:
     )
 
 
+def left_out_words(plan: Plan) -> str:
+    """Say what is not drawn."""
+    many, marked = plan.left_out, plan.left_out_marked
+    note = "" if not marked else f", {marked:,} of them with values that break a limit"
+    return f"… and {many:,} more dimension{'' if many == 1 else 's'}{note}"
+
+
 def _groups(chart: Chart) -> list[tuple[int, ...]]:
     groups: list[tuple[tuple[str, float, float] | str, float, list[int]]] = []
     for dim in range(len(chart.names)):
@@ -122,9 +129,7 @@ def _panel(chart: Chart, dims: tuple[int, ...]) -> Panel:
 
 
 def _finite(chart: Chart, dim: int) -> Float64Array:
-    values = chart.values[:, dim]
-    if chart.before is not None:
-        values = np.append(values, chart.before[dim])
+    _, values, _ = chart.series(dim)
     return values[np.isfinite(values)]
 
 

@@ -78,7 +78,7 @@ def plot_shapes(chart: Chart, panel: Panel, frame: Frame, ticks: tuple[Tick, ...
 def step_shapes(chart: Chart, frame: Frame, *, named: bool) -> Iterator[Shape]:
     """Draw the axis of steps below *frame*: their numbers, and their time if the rate is known."""
     y, y_time = frame.bottom + 10, frame.bottom + 24
-    for tick in step_scale(chart).ticks(max(1, int(frame.width / 64)), whole=True):
+    for tick in step_scale(chart).ticks(max(3, int(frame.width / 64)), whole=True):
         if tick.value < 0:
             continue
         x = frame.x(tick.place)
@@ -88,7 +88,7 @@ def step_shapes(chart: Chart, frame: Frame, *, named: bool) -> Iterator[Shape]:
             time = f"{tick.value / chart.rate_hz:.3g} s"
             yield Text(x, y_time, time, QUIET, _SMALL, Anchor.MIDDLE)
     if named:
-        yield Text(frame.left - 6, y, "step", QUIET, _SMALL, Anchor.END)
+        yield Text(frame.left - 14, y, "step", QUIET, _SMALL, Anchor.END)
 
 
 def _ground(chart: Chart, panel: Panel, frame: Frame) -> Iterator[Shape]:
@@ -110,13 +110,7 @@ def _series(
 ) -> tuple[list[Shape], list[Shape]]:
     """Draw one dimension: its line, and the signs on it."""
     style = STYLES[index % len(STYLES)]
-    values, marked = chart.values[:, dim], chart.marked(dim)
-    first = 0
-    if chart.before is not None:
-        first = -1
-        values = np.concatenate(([chart.before[dim]], values))
-        marked = np.concatenate(([False], marked))
-    steps = np.arange(first, chart.horizon, dtype=np.float64)
+    steps, values, marked = chart.series(dim)
     places = scale.places(values)
     points = np.column_stack(
         (
@@ -134,7 +128,7 @@ def _series(
         else:
             lines.append(Line(thinned(part), style.colour, width, style.dash))
     signs: list[Shape] = []
-    if first < 0 and there[0]:
+    if steps[0] < 0 and there[0]:
         signs.append(Glyph(Sign.BEFORE, float(points[0, 0]), float(points[0, 1]), style.colour))
     return lines, signs + _signs(values, places, points, marked, frame)
 

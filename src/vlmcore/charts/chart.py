@@ -144,12 +144,23 @@ class Chart:
         """Say what the dimension is counted in; empty if there is nothing to say."""
         return self.units[dim] if self.units else ""
 
-    def marked(self, dim: int) -> BoolArray:
-        """Say which values of a dimension are marked, shape ``[T]``."""
+    def series(self, dim: int) -> tuple[Float64Array, Float64Array, BoolArray]:
+        """
+        Take one dimension with what was before it.
+
+        Returns:
+            The steps, -1 for what was before the first; the values; which of them are marked. All
+            have shape ``[T]``, or ``[T + 1]`` with what was before.
+        """
+        values = self.values[:, dim]
         marked = np.zeros(self.horizon, np.bool_)
         if self.marks is not None:
             marked[: len(self.marks)] = self.marks[:, dim]
-        return marked
+        first = 0
+        if self.before is not None:
+            first = -1
+            values, marked = np.insert(values, 0, self.before[dim]), np.insert(marked, 0, False)
+        return np.arange(first, self.horizon, dtype=np.float64), values, marked
 
     def _check_texts(self, width: int) -> None:
         longest = _LIMITS.max_name_characters
