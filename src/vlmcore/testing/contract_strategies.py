@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from vlmcore._arrays import Float64Array
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk, Stream
@@ -274,7 +276,9 @@ def observations(
         height = camera.height_px or draw(st.integers(1, 8))
         width = camera.width_px or draw(st.integers(1, 8))
         frames = draw(st.sampled_from((1, history)))
-        images[camera.name] = draw(hnp.arrays("uint8", (frames, height, width, 3)))
+        # A few bytes, over and over: one drawn for each pixel would take most of the time.
+        pattern = np.frombuffer(draw(st.binary(min_size=1, max_size=48)), np.uint8)
+        images[camera.name] = np.resize(pattern, (frames, height, width, 3))
     return Observation(
         instruction=draw(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)),
         state=draw(hnp.arrays("float64", states, elements=_finite())),
