@@ -8,6 +8,7 @@ limits of an embodiment; it is not a safety controller.
 from vlmcore.safety.audit import audit
 from vlmcore.safety.findings import Findings, Violation, ViolationKind
 from vlmcore.safety.gate import SafetyGate, VettedChunk
+from vlmcore.safety.latch import SafetyLatch
 from vlmcore.safety.remedies import Remedy
 from vlmcore.safety.report import RefusalReason, SafetyReport, SafetySummary
 
@@ -16,6 +17,7 @@ __all__ = [
     "RefusalReason",
     "Remedy",
     "SafetyGate",
+    "SafetyLatch",
     "SafetyReport",
     "SafetySummary",
     "VettedChunk",

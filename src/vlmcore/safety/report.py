@@ -31,6 +31,7 @@ class RefusalReason(enum.Enum):
     REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # one step does not lead back into bounds
     POSITION_UNKNOWN = "position_unknown"  # nobody knows where what moves and is bound is
     REMEDY_FAILED = "remedy_failed"  # what the remedy made breaks limits too
+    TRIPPED = "tripped"  # too many chunks in a row were unsafe: a person must rearm the latch
     FLOAT32_TOO_COARSE = "float32_too_coarse"  # float32 cannot write values that keep the limits
     STALE = "stale"  # what the policy saw is older than the caller allows
     OBSERVED_IN_FUTURE = "observed_in_future"  # it was seen by another clock
