@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace, Reference
+from vlmcore.errors import UnsafeActionError
+from vlmcore.safety import Remedy, SafetyGate
 
 JOINT = ActionDim(name="x", low=-1.0, high=1.0, max_step=0.1)
 SLIDE = ActionDim(name="dx", reference=Reference.DELTA, low=-0.05, high=0.05, max_step=0.02)
@@ -28,3 +32,24 @@ def chunk(values: Any, *names: str, **more: Any) -> ActionChunk:
     return ActionChunk(
         values=values, names=names or ("x",), source="test", observed_at_s=12.5, **more
     )
+
+
+def gate(*dims: ActionDim, remedy: Remedy = Remedy.BLOCK, **more: Any) -> SafetyGate:
+    """Make a gate for *dims*, or for the joint."""
+    return SafetyGate(space=space(*(dims or (JOINT,))), remedy=remedy, **more)
+
+
+def vetted(values, *, last_command, remedy=Remedy.CLAMP, dims=(JOINT,)) -> list:
+    """Vet a chunk of one dimension, and list what left."""
+    names = [dim.name for dim in dims]
+    came = gate(*dims, remedy=remedy).vet(chunk(values, *names), last_command=last_command)
+    return came.values.T.tolist() if len(dims) > 1 else came.values.ravel().tolist()
+
+
+def refused(values, *, last_command, remedy=Remedy.BLOCK, dims=(JOINT,)) -> UnsafeActionError:
+    """Vet a chunk that is refused, and take the error."""
+    with pytest.raises(UnsafeActionError) as error:
+        vetted(values, last_command=last_command, remedy=remedy, dims=dims)
+    assert not error.value.report.safe_for_handoff
+    assert error.value.reason == error.value.report.reason.value
+    return error.value

@@ -216,7 +216,7 @@ def exported_or_error(vetted: VettedChunk) -> Any:
 @given(cases(), st.sampled_from(Remedy))
 def test_vetting_twice_changes_nothing(case: Any, remedy: Remedy) -> None:
     """
-    S9: a gate accepts its own output, to the last bit.
+    "Clamp safely" rejects its own output: this gate accepts it, to the last bit.
     """
     space, chunk, known = case
     gate = SafetyGate(space=space, remedy=remedy)
@@ -322,7 +322,7 @@ def test_clamp_refuses_only_for_want_of_a_reference(case: Any) -> None:
 @given(cases(kinds="change move switch notch"))
 def test_hold_stops_a_robot_that_is_driven_by_changes(case: Any) -> None:
     """
-    S6: repeating the last change would keep it moving.
+    Hold repeats the last delta for the whole chunk: that would keep it moving.
     """
     space, chunk, known = case
     vetted = passed(SafetyGate(space=space, remedy=Remedy.HOLD), chunk, known)
@@ -334,7 +334,7 @@ def test_hold_stops_a_robot_that_is_driven_by_changes(case: Any) -> None:
 @example(5, 0.12)
 def test_exact_limit_moves_in_float32_are_not_blocked(steps: int, limit: float) -> None:
     """
-    S9: .12, .24, .36, .48, .60 with a limit of .12, as a policy computes them.
+    Exact-limit moves blocked: [.12, .24, .36, .48, .60], limit .12, as a policy computes them.
     """
     space = ActionSpace(dims=(ActionDim(name="x", low=-4.0, high=4.0, max_step=limit),), rate_hz=20)
     ramps = {

@@ -104,7 +104,6 @@ class SafetyLatch:
             try:
                 vetted = self._gate.vet(chunk, last_command=last_command, position=position)
             except UnsafeActionError as error:
-                assert isinstance(error.report, SafetyReport)
                 self._count(error.report)
                 raise
             self._count(vetted.report)
@@ -115,7 +114,7 @@ class SafetyLatch:
         with self._turn:
             self._consecutive, self._last = 0, None
 
-    def _count(self, report: SafetyReport) -> None:
+    def _count(self, report: Any) -> None:
         self._consecutive = 0 if report.findings is None else self._consecutive + 1
         if self._consecutive >= self._max_consecutive:
             tripped = RefusalReason.TRIPPED

@@ -39,7 +39,7 @@ def vetted() -> VettedChunk:
         lambda came: came.__setstate__({"values": np.ones((2, 1))}),
     ],
 )
-def test_s14_only_the_gate_makes_a_vetted_chunk(trick, vetted: VettedChunk) -> None:
+def test_only_the_gate_makes_a_vetted_chunk(trick, vetted: VettedChunk) -> None:
     """
     Not a call, nor a copy with other values, a subclass, or a pickle.
     """
@@ -48,7 +48,7 @@ def test_s14_only_the_gate_makes_a_vetted_chunk(trick, vetted: VettedChunk) -> N
 
 
 @pytest.mark.skipif(not hasattr(copy, "replace"), reason="copy.replace is of Python 3.13")
-def test_s14_copy_replace_makes_none(vetted: VettedChunk) -> None:
+def test_copy_replace_makes_none(vetted: VettedChunk) -> None:
     """
     Other values are other actions.
     """
@@ -56,7 +56,7 @@ def test_s14_copy_replace_makes_none(vetted: VettedChunk) -> None:
         copy.replace(vetted, values=np.ones((2, 1)))
 
 
-def test_s14_a_pickle_that_was_made_by_hand_is_refused() -> None:
+def test_a_pickle_that_was_made_by_hand_is_refused() -> None:
     """
     One that makes an empty one and fills it, as pickle does by itself.
     """
@@ -65,7 +65,7 @@ def test_s14_a_pickle_that_was_made_by_hand_is_refused() -> None:
         pickle.loads(forged)
 
 
-def test_s14_a_vetted_chunk_cannot_be_changed(vetted: VettedChunk) -> None:
+def test_a_vetted_chunk_cannot_be_changed(vetted: VettedChunk) -> None:
     """
     Neither its fields nor its arrays.
     """
@@ -79,7 +79,7 @@ def test_s14_a_vetted_chunk_cannot_be_changed(vetted: VettedChunk) -> None:
     assert vetted is copy.copy(vetted) is copy.deepcopy(vetted)
 
 
-def test_s14_every_transform_drops_the_status(vetted: VettedChunk) -> None:
+def test_every_transform_drops_the_status(vetted: VettedChunk) -> None:
     """
     What is computed from the values is a plain array, or a chunk to be vetted again.
     """
@@ -94,7 +94,7 @@ def test_s14_every_transform_drops_the_status(vetted: VettedChunk) -> None:
         SafetyGate(space=space(JOINT)).vet(vetted, last_command=[0.0])
 
 
-def test_s14_it_carries_what_it_was_vetted_against(vetted: VettedChunk) -> None:
+def test_it_carries_what_it_was_vetted_against(vetted: VettedChunk) -> None:
     """
     The space, the reference, the time of the observation, and a digest of the values.
     """
