@@ -53,6 +53,8 @@ class EncodedFrame:
         require_member(FrameEncoding, encoding=self.encoding)
         if not isinstance(self.data, bytes):
             raise ContractError("data", f"got {type(self.data).__name__}, expected bytes")
+        if not self.data:
+            raise ContractError("data", "got no bytes, expected an encoded image")
         try:
             came = format_of(Encoded("data", self.data))
         except MediaError as error:

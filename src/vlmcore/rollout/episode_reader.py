@@ -110,9 +110,10 @@ class EpisodeReader:
 
     def _read(self, line: bytes, number: int, read: Callable[[Any], _Made]) -> _Made:
         try:
-            return read(read_json(line, limits=self._json_limits))
+            return read(read_json(line.rstrip(b"\r\n"), limits=self._json_limits))
         except ContractError as error:
-            raise EpisodeError(self._name, number, str(error)) from error
+            problem = str(error).replace(" at line 1, column ", " at column ")
+            raise EpisodeError(self._name, number, problem) from error
 
     def _is_cut(self, line: bytes) -> bool:
         """Say whether a line ends before it is whole; only the last one can."""
