@@ -77,7 +77,7 @@ def test_a_row_of_as_many_numbers_as_there_are_names_is_one_step(response: Any) 
 @pytest.mark.parametrize("sent", [SENT, dict(reversed(SENT.items())), {"actions": SENT}])
 def test_streams_are_joined_in_the_order_in_which_they_are_declared(sent: Any) -> None:
     """
-    Not in the order of a mapping from the wire; and they keep their slices.
+    Stream order = dict order from the wire ({"b", "a"} -> b first): not here; slices are kept.
     """
     chunk = read(sent, streams=PARTS)
 
@@ -103,7 +103,7 @@ def test_a_gripper_without_its_axis_is_read_only_as_one_dimension(
     gripper: Any, axes: ResponseAxes | None
 ) -> None:
     """
-    Declared as one, it is no riddle; declared as two, it does not fit.
+    A squeezed gripper is accepted only if declared of width 1; declared as two, it does not fit.
     """
     arm = [SENT["arm"]]
     if axes is None or np.ndim(gripper) > 1:
@@ -130,7 +130,7 @@ def test_streams_beside_actions_are_not_silently_ignored(
     response: Any, readings: tuple[str, ...]
 ) -> None:
     """
-    Both "actions" and "action", or one of them and streams: neither wins.
+    Streams silently ignored; both "actions" and "action": first wins. Here neither wins.
     """
     with pytest.raises(AmbiguousResponseError, match="expected one: one source of act") as caught:
         read(response, streams=PARTS)
@@ -139,7 +139,7 @@ def test_streams_beside_actions_are_not_silently_ignored(
 
 def test_a_state_beside_streams_is_no_action_stream() -> None:
     """
-    Unknown numeric keys are refused: five dimensions instead of three would move the wrong joints.
+    State concatenated as an action stream (dim 5 instead of 3): unknown numeric keys are refused.
     """
     with pytest.raises(
         ContractError, match=r"^response\['state'\]: got numbers under 'state' besi"
@@ -161,7 +161,7 @@ def test_numbers_of_any_kind_under_unknown_keys_are_refused(more: Any) -> None:
 
 def test_streams_that_are_not_declared_have_no_order() -> None:
     """
-    The order of a mapping says nothing about the names of the dimensions.
+    Stream order = dict order from the wire: nothing ties it to the names of the dimensions.
     """
     with pytest.raises(AmbiguousResponseError, match=r"streams 'gripper', 'arm', in an order that"):
         read(SENT)
@@ -190,7 +190,7 @@ def test_a_key_that_is_never_a_stream_is_kept_as_metadata(key: str) -> None:
 )
 def test_the_error_key_wins_over_actions(response: Any) -> None:
     """
-    Such actions are not executed, and the policy's own words are told.
+    {"error": ..., "actions": ...} executes the actions: not here, and the policy's words are told.
     """
     with pytest.raises(PolicyRefusedError, match=r"^policy: no camera 'side'$"):
         read(response, streams=PARTS)
@@ -218,7 +218,7 @@ def test_the_words_of_an_error_are_cut_and_can_be_shown(error: Any, words: str) 
 @pytest.mark.parametrize("response", [[1.0, 2.0, 3.0], [[1.0, 2.0, 3.0]], np.zeros(7)])
 def test_one_dimension_makes_three_numbers_ambiguous(response: Any) -> None:
     """
-    Three steps of one dimension, or one step of three: the axes are to be declared.
+    [a, b, c] read as one step of 3 dims; for a 1-DoF robot a 3-step chunk is misread. Not here.
     """
     with pytest.raises(AmbiguousResponseError, match=r"steps of one dimension or one step of"):
         read(response, names=("x",))
