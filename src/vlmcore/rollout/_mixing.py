@@ -27,7 +27,9 @@ def cross_fade(
         written in bounds.
     """
     part = share[:, np.newaxis]
-    mixed = np.clip(old * (1 - part) + new * part, np.minimum(old, new), np.maximum(old, new))
+    with np.errstate(over="ignore"):  # what rounding overflows is brought back
+        mixed = old * (1 - part) + new * part
+    mixed = np.clip(mixed, np.minimum(old, new), np.maximum(old, new))
     if space is None:
         return mixed
     turns = np.flatnonzero(np.isfinite(space.period))
@@ -73,8 +75,10 @@ def weighted_mean(
 
 def _mean(values: Float64Array, shares: Float64Array) -> Float64Array:
     """Average the rows, and stay between them where rounding would not."""
-    mean: Float64Array = np.clip(shares @ values, values.min(axis=0), values.max(axis=0))
-    return mean
+    with np.errstate(over="ignore"):
+        mean = shares @ values
+    between: Float64Array = np.clip(mean, values.min(axis=0), values.max(axis=0))
+    return between
 
 
 def _elected(votes: Float64Array, weights: Float64Array, levels: Float64Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -228,6 +229,15 @@ def test_a_transition_needs_a_space() -> None:
             smallest_overlap(column(0), column(0), executed=0, space=wrong)  # type: ignore[arg-type]
     with pytest.raises(ContractError, match=r"^most: got -1"):
         smallest_overlap(column(0), column(0), executed=0, space=space(JOINT), most=-1)
+
+
+@pytest.mark.parametrize("overlap", range(1, 20))
+def test_a_blend_of_the_largest_number_with_itself_does_not_overflow(overlap: int) -> None:
+    """
+    Rounded shares add up to a little more than 1 now and then.
+    """
+    plan = column(*[sys.float_info.max] * overlap)
+    assert plan.values.ravel().tolist() == blended(plan, plan, overlap=overlap)
 
 
 @st.composite

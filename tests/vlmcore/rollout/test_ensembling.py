@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -249,6 +250,15 @@ def several(draw: st.DrawFn) -> tuple[ActionSpace, list[ActionChunk]]:
     """Draw chunks of one space, with numbers of any size."""
     dims = draw(spaces())
     return dims, draw(st.lists(finite_chunks(dims), min_size=1, max_size=4))
+
+
+@pytest.mark.parametrize("count", range(1, 20))
+def test_the_mean_of_the_largest_number_with_itself_does_not_overflow(count: int) -> None:
+    """
+    Rounded shares add up to a little more than 1 now and then.
+    """
+    largest = sys.float_info.max
+    assert largest == mean_of([largest] * count, m=0.0)
 
 
 @given(several(), st.sampled_from((0.0, 0.01, -0.3, 2.0)))
