@@ -17,6 +17,7 @@ from vlmcore.policy.interface import Policy
 from vlmcore.rollout._checks import require_chunk, require_steps
 from vlmcore.rollout.plans import ActionPlan, Blend
 from vlmcore.safety.gate import SafetyGate
+from vlmcore.safety.latch import SafetyLatch
 from vlmcore.safety.vetted import VettedChunk
 
 __all__ = ["ChunkBroker"]
@@ -44,7 +45,8 @@ class ChunkBroker:
     Args:
         policy: Who proposes. The broker does not close it.
         gate: Through which every step goes. Its ``execution_horizon`` says for how many steps a
-            chunk may be executed, also when the policy fails; ``None`` for all that it has.
+            chunk may be executed, also when the policy fails; ``None`` for all that it has. A
+            latch counts unsafe steps then, not chunks: let it trip after as many.
         replan_every: After how many steps the policy is asked again.
         blend: How a new chunk takes over; ``None`` for at once.
         tolerate_failures: How many times in a row the policy may fail.
@@ -79,7 +81,7 @@ class ChunkBroker:
     def __init__(
         self,
         policy: Policy,
-        gate: SafetyGate,
+        gate: SafetyGate | SafetyLatch,
         *,
         replan_every: int,
         blend: Blend | None = None,
@@ -90,10 +92,11 @@ class ChunkBroker:
             raise ContractError(
                 "policy", f"got {policy!r:.80}, expected a Policy, not an asynchronous one"
             )
-        if not isinstance(gate, SafetyGate):
+        rules = gate.gate if isinstance(gate, SafetyLatch) else gate
+        if not isinstance(rules, SafetyGate):
             raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
         require_count(replan_every=replan_every)
-        horizon = gate.execution_horizon
+        horizon = rules.execution_horizon
         if horizon is not None and replan_every > horizon:
             raise ContractError(
                 "replan_every",
@@ -102,10 +105,11 @@ class ChunkBroker:
         require_steps("tolerate_failures", tolerate_failures, 0)
         self._policy = policy
         self._gate = gate
+        self._names, self._reorder = rules.actions.names, rules.reorder
         self._replan_every = replan_every
         self._tolerate_failures = tolerate_failures
         self._failures = 0
-        self._plan = ActionPlan(blend=blend, space=gate.actions, execution_horizon=horizon)
+        self._plan = ActionPlan(blend=blend, space=rules.actions, execution_horizon=horizon)
 
     @property
     def failures(self) -> int:
@@ -169,8 +173,8 @@ class ChunkBroker:
         """Ask the policy, and put its answer in the order of the space if the gate would."""
         chunk = self._policy.infer(observation)
         require_chunk("chunk", chunk)
-        names = self._gate.actions.names
-        if self._gate.reorder and chunk.names != names and set(chunk.names) == set(names):
+        names = self._names
+        if self._reorder and chunk.names != names and set(chunk.names) == set(names):
             order = [chunk.names.index(name) for name in names]
             chunk = attrs.evolve(chunk, values=chunk.values[:, order], names=names, streams=())
         if not chunk.is_finite:

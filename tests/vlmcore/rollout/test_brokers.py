@@ -18,7 +18,7 @@ from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError, UnsafeActionError
 from vlmcore.policy import PolicyInfo
 from vlmcore.rollout import ChunkBroker, EnsembleBlend, LinearBlend
-from vlmcore.safety import Remedy, SafetyGate, VettedChunk
+from vlmcore.safety import Remedy, SafetyGate, SafetyLatch, VettedChunk
 
 PICTURE = np.zeros((2, 2, 3), np.uint8)
 BLENDS = [None, LinearBlend(overlap=3), EnsembleBlend()]
@@ -348,6 +348,23 @@ def test_a_position_is_passed_on_to_the_gate() -> None:
     for refused in ({}, {"position": {"x": 0.95}}):
         with pytest.raises(UnsafeActionError):
             robot.step(**refused)
+
+
+def test_s16_a_latch_trips_after_too_many_unsafe_steps() -> None:
+    """
+    "no \"too many consecutive clamps\" trip": each step that had to be clamped counts.
+    """
+    clamping = SafetyGate(space=space(JOINT), remedy=Remedy.CLAMP, execution_horizon=2)
+    latch = SafetyLatch(clamping, max_consecutive=3)
+    robot = Robot(ChunkBroker(Scripted(column(0.9, 0.9, 0.9)), latch, replan_every=2))
+    assert [0.1, 0.2, 0.3] == pytest.approx(robot.walk(3))
+    with pytest.raises(UnsafeActionError) as error:
+        robot.step()
+    assert "tripped" == error.value.reason
+    latch.rearm()
+    assert 0.4 == pytest.approx(robot.step().values.item())
+    with pytest.raises(ContractError, match=r"^replan_every: got 3, expected at most"):
+        ChunkBroker(Scripted(column(0)), latch, replan_every=3)
 
 
 def test_a_new_episode_starts_from_nothing() -> None:
