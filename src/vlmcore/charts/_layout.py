@@ -46,6 +46,7 @@ class _Sheet:
     width_px: int
     measure: Measure
     key: list[list[KeyEntry]]
+    grain_px: float
 
     @property
     def head_px(self) -> float:
@@ -59,7 +60,15 @@ class _Sheet:
         return 20.0 if self.chart.rate_hz is None else 34.0
 
 
-def lay_out(chart: Chart, *, width_px: int, height_px: int | None, measure: Measure) -> Picture:
+def lay_out(
+    chart: Chart,
+    *,
+    width_px: int,
+    height_px: int | None,
+    measure: Measure,
+    most_height_px: int = _LIMITS.max_side_px,
+    grain_px: float = 1.0,
+) -> Picture:
     """
     Say what is drawn where.
 
@@ -68,13 +77,15 @@ def lay_out(chart: Chart, *, width_px: int, height_px: int | None, measure: Meas
         width_px: Width of the picture.
         height_px: Height of the picture; ``None`` for as much as is needed.
         measure: How wide a text is.
+        most_height_px: How much may be needed.
+        grain_px: Lines are drawn as finely as this.
     """
     key = key_rows(key_entries(chart), width_px - 2 * _MARGIN, measure)
-    sheet = _Sheet(chart, width_px, measure, key)
+    sheet = _Sheet(chart, width_px, measure, key, grain_px)
     columns = _columns(sheet)
     if height_px is None:
         plan = plan_panels(chart, most_groups=len(chart.names), most_singles=_LIMITS.max_panels)
-        height_px = min(_natural_height(sheet, plan), _LIMITS.max_side_px)
+        height_px = min(_natural_height(sheet, plan), most_height_px)
     space = height_px - sheet.head_px - sheet.axis_px - _MARGIN
     rows = max(1, int((space - _NAME_PX) / (_LIMITS.min_panel_px + _NAME_PX)))
     plan = plan_panels(
@@ -145,6 +156,11 @@ def _label_px(sheet: _Sheet, panels: tuple[Panel, ...], height: float) -> float:
     )
 
 
+def _plot(sheet: _Sheet, panel: Panel, frame: Frame) -> list[Shape]:
+    ticks = _ticks(panel, frame.height)
+    return plot_shapes(sheet.chart, panel, frame, ticks, grain_px=sheet.grain_px)
+
+
 def _unit(sheet: _Sheet, panel: Panel) -> str:
     return sheet.chart.unit(panel.dims[0])
 
@@ -167,7 +183,7 @@ def _grouped(sheet: _Sheet, plan: Plan, bottom: float) -> Iterator[Shape]:
         frame = Frame(left, top, right, top + each - top_px - _GAP_PX / 2 - below)
         unit = cut(_unit(sheet, panel), _SMALL, frame.width, measure)
         yield Text(left, top - 8, unit, QUIET, _SMALL)
-        yield from plot_shapes(chart, panel, frame, _ticks(panel, frame.height))
+        yield from _plot(sheet, panel, frame)
         if beside_px:
             yield from legend.shapes(right + _GAP_PX, top)
         else:
@@ -201,7 +217,7 @@ def _singles(sheet: _Sheet, plan: Plan, bottom: float) -> Iterator[Shape]:
         right = _MARGIN + (column + 1) * each_px - _GAP_PX
         frame = Frame(left, top, right, top + each - _NAME_PX - 6)
         yield Text(left, top - 9, _name(sheet, panel, frame.width), INK, _SIZE)
-        yield from plot_shapes(chart, panel, frame, _ticks(panel, frame.height))
+        yield from _plot(sheet, panel, frame)
         if i + columns >= count:
             yield from step_shapes(chart, frame, named=column == 0)
 

@@ -11,7 +11,7 @@ import numpy as np
 from vlmcore.charts._inks import BOUND, INK, MARK, OUTSIDE, QUIET, UNSEEN
 from vlmcore.charts._labels import Measure, cut
 from vlmcore.charts._shapes import Box, Glyph, Line, Shape, Sign, Text
-from vlmcore.charts._styles import STYLES
+from vlmcore.charts._styles import COLOURS, STYLES, faded
 from vlmcore.charts.chart import Chart
 
 __all__ = ["ENTRY_PX", "KeyEntry", "Legend", "key_entries", "key_rows", "key_shapes", "plan_legend"]
@@ -95,17 +95,17 @@ class KeyEntry:
 
 def key_entries(chart: Chart) -> tuple[KeyEntry, ...]:
     """List the signs that a chart needs, with what they say."""
-    values, entries = chart.values, []
+    values, entries = chart.marked_values, []
     if chart.low is not None and chart.high is not None:
         entries.append(KeyEntry(None, OUTSIDE, "out of bounds"))
     if chart.looked_at < chart.horizon:
         entries.append(KeyEntry(None, UNSEEN, "not looked at"))
     if chart.before is not None:
         entries.append(KeyEntry(Sign.BEFORE, INK, "last command"))
+    if chart.proposed is not None:
+        entries.append(KeyEntry(None, faded(COLOURS[0]), "as proposed"))
     if chart.marks is not None and chart.marks.any():
-        count = int(chart.marks.sum())
-        words = "1 value breaks a limit" if count == 1 else f"{count:,} values break a limit"
-        entries.append(KeyEntry(Sign.BROKEN, MARK, words))
+        entries.append(KeyEntry(Sign.BROKEN, MARK, _marked_words(chart, int(chart.marks.sum()))))
     if np.isnan(values).any():
         entries.append(KeyEntry(Sign.LOST, QUIET, "NaN"))
     if _beyond(chart):
@@ -113,14 +113,22 @@ def key_entries(chart: Chart) -> tuple[KeyEntry, ...]:
     return tuple(entries)
 
 
+def _marked_words(chart: Chart, count: int) -> str:
+    value = "1 value" if count == 1 else f"{count:,} values"
+    if chart.proposed is not None:
+        return f"{value} broke a limit"
+    return f"{value} {'breaks' if count == 1 else 'break'} a limit"
+
+
 def _beyond(chart: Chart) -> bool:
+    values = chart.marked_values
+    if np.isinf(values).any():
+        return True
     if chart.low is None or chart.high is None:
-        return bool(np.isinf(chart.values).any())
+        return False
     with np.errstate(over="ignore"):
         room = chart.high - chart.low
-        above = (chart.values > chart.high + room).any()
-        below = (chart.values < chart.low - room).any()
-    return bool(above or below or np.isinf(chart.values).any())
+        return bool((values > chart.high + room).any() or (values < chart.low - room).any())
 
 
 def key_rows(

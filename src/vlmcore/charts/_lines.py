@@ -18,17 +18,19 @@ def runs(there: BoolArray) -> Iterator[slice]:
         yield slice(start, end)
 
 
-def thinned(points: Float64Array) -> Float64Array:
+def thinned(points: Float64Array, column_px: float) -> Float64Array:
     """
-    Keep, of the points in each column of pixels, the first, the lowest, the highest and the last.
+    Keep, of the points in each column, the first, the lowest, the highest and the last.
 
     Args:
         points: Shape ``[N, 2]``, x ascending, in pixels.
+        column_px: Width of a column.
 
     Returns:
-        At most four points a column, in their order; they cover the same pixels as all of them.
+        At most four points a column, in their order; for columns of one pixel they cover the same
+        pixels as all points do.
     """
-    column = np.floor(points[:, 0]).astype(np.int64)
+    column = np.floor(points[:, 0] / column_px).astype(np.int64)
     starts = np.flatnonzero(np.diff(column, prepend=column[0] - 1))
     if len(points) <= 4 * len(starts):
         return points

@@ -26,7 +26,7 @@ from vlmcore.charts._panels import Panel, Plan, left_out_words, plan_panels
 from vlmcore.charts._plots import step_scale
 from vlmcore.charts._scales import Scale
 from vlmcore.charts._shapes import Sign
-from vlmcore.charts._styles import STYLES, Style
+from vlmcore.charts._styles import STYLES, Style, faded
 from vlmcore.charts.chart import Chart
 from vlmcore.limits import ChartLimits
 
@@ -190,17 +190,19 @@ def _ground(axis: _Axis, chart: Chart, panel: Panel) -> None:
 
 
 def _series(axis: _Axis, chart: Chart, dim: int, style: Style) -> Line2D:
-    steps, values, marked = chart.series(dim)
+    if chart.proposed is not None:
+        _line(
+            axis,
+            chart,
+            chart.series(chart.proposed, dim),
+            attrs.evolve(style, colour=faded(style.colour)),
+        )
+    line = _line(axis, chart, chart.series(chart.values, dim), style)
+    values, marked = chart.series(chart.marked_values, dim), chart.marked(dim)
     there = np.isfinite(values)
     placed = axis.places(np.where(there, values, np.nan))
-    dash: Any = (0, tuple(length / 1.4 for length in style.dash)) if style.dash else "-"
-    looks: dict[str, Any] = {"color": style.colour, "linewidth": 1.4, "linestyle": dash}
-    (line,) = axis.axes.plot(steps, placed, **looks)
-    alone = np.zeros(len(steps), np.bool_)
-    alone[[run.start for run in runs(there) if run.stop == run.start + 1]] = True
-    points = np.column_stack((steps, placed))
-    _signs(axis, Sign.POINT, points[alone], style.colour)
-    if steps[0] < 0:
+    points = np.column_stack((chart.steps(), placed))
+    if chart.before is not None:
         _signs(axis, Sign.BEFORE, points[:1][there[:1]], style.colour)
     lost, edge = np.isnan(values), axis.axes.get_xaxis_transform()
     above = (values == np.inf) | (placed > axis.scale.top)
@@ -211,9 +213,20 @@ def _series(axis: _Axis, chart: Chart, dim: int, style: Style) -> Line2D:
         (Sign.BELOW, below, 0.03),
         (Sign.ABOVE, above, 0.97),
     ):
-        places = np.column_stack((steps, np.full(len(steps), height)))
+        places = np.column_stack((points[:, 0], np.full(len(points), height)))
         for colour, part in ((INK, which & ~marked), (MARK, which & marked)):
             _signs(axis, sign, places[part], colour, transform=edge)
+    return line
+
+
+def _line(axis: _Axis, chart: Chart, values: Float64Array, style: Style) -> Line2D:
+    there = np.isfinite(values)
+    points = np.column_stack((chart.steps(), axis.places(np.where(there, values, np.nan))))
+    dash: Any = (0, tuple(length / 1.4 for length in style.dash)) if style.dash else "-"
+    looks: dict[str, Any] = {"color": style.colour, "linewidth": 1.4, "linestyle": dash}
+    (line,) = axis.axes.plot(points[:, 0], points[:, 1], **looks)
+    alone = [run.start for run in runs(there) if run.stop == run.start + 1]
+    _signs(axis, Sign.POINT, points[alone], style.colour)
     return line
 
 

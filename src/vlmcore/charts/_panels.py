@@ -129,7 +129,9 @@ def _panel(chart: Chart, dims: tuple[int, ...]) -> Panel:
 
 
 def _finite(chart: Chart, dim: int) -> Float64Array:
-    _, values, _ = chart.series(dim)
+    values = chart.series(chart.values, dim)
+    if chart.proposed is not None:
+        values = np.append(values, chart.proposed[:, dim])
     return values[np.isfinite(values)]
 
 

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 import attrs
 import numpy as np
 
-from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore._arrays import Float64Array
 from vlmcore.charts._inks import BOUND, FRAME, GRID, INK, MARK, OUTSIDE, QUIET, UNSEEN
 from vlmcore.charts._lines import runs, thinned
 from vlmcore.charts._panels import Panel
 from vlmcore.charts._scales import Scale, Tick
 from vlmcore.charts._shapes import Anchor, Box, Glyph, Line, Shape, Sign, Text
-from vlmcore.charts._styles import STYLES
+from vlmcore.charts._styles import STYLES, Style, faded
 from vlmcore.charts.chart import Chart
 
 __all__ = ["Frame", "plot_shapes", "step_scale", "step_shapes"]
 
 _SMALL = 11
-_APART_PX = 5.0  # signs nearer to each other than this are drawn once
+_APART_PX = 4.0  # signs nearer to each other than about this are drawn once
+_INSET_PX = 5.0  # how far from the edge signs are that stand at it
 
 
 @attrs.frozen
@@ -56,8 +57,19 @@ def step_scale(chart: Chart) -> Scale:
     return Scale(first - 0.5, chart.horizon - 0.5)
 
 
-def plot_shapes(chart: Chart, panel: Panel, frame: Frame, ticks: tuple[Tick, ...]) -> list[Shape]:
-    """Draw one panel into *frame*, with *ticks* on its axis of values."""
+def plot_shapes(
+    chart: Chart, panel: Panel, frame: Frame, ticks: tuple[Tick, ...], *, grain_px: float
+) -> list[Shape]:
+    """
+    Draw one panel.
+
+    Args:
+        chart: What it is from.
+        panel: What is drawn.
+        frame: Where.
+        ticks: Round numbers on its axis of values.
+        grain_px: Lines are drawn as finely as this.
+    """
     shapes: list[Shape] = list(_ground(chart, panel, frame))
     for tick in ticks:
         y = frame.y(tick.place)
@@ -67,12 +79,12 @@ def plot_shapes(chart: Chart, panel: Panel, frame: Frame, ticks: tuple[Tick, ...
         bounds = (frame.y(panel.scale.place(bound)) for bound in panel.bounds)
         shapes += [_across(frame, y, BOUND, 1.0) for y in bounds]
     shapes.append(_across(frame, frame.bottom, FRAME, 1.0))
-    signs: list[Shape] = []
+    signs: list[Glyph] = []
     for i, dim in enumerate(panel.dims):
-        lines, marks = _series(chart, dim, panel.scale, frame, i)
-        shapes += lines
-        signs += marks
-    return shapes + signs
+        series = _Series(chart, dim, panel.scale, frame, STYLES[i])
+        shapes += series.lines(grain_px)
+        signs += series.signs()
+    return [*shapes, *_apart(signs, _APART_PX + grain_px)]
 
 
 def step_shapes(chart: Chart, frame: Frame, *, named: bool) -> Iterator[Shape]:
@@ -105,57 +117,71 @@ def _across(frame: Frame, y: float, colour: str, width: float) -> Line:
     return Line(np.array([[frame.left, y], [frame.right, y]]), colour, width)
 
 
-def _series(
-    chart: Chart, dim: int, scale: Scale, frame: Frame, index: int
-) -> tuple[list[Shape], list[Shape]]:
-    """Draw one dimension: its line, and the signs on it."""
-    style = STYLES[index % len(STYLES)]
-    steps, values, marked = chart.series(dim)
-    places = scale.places(values)
-    points = np.column_stack(
-        (
-            frame.left + step_scale(chart).places(steps) * frame.width,
-            frame.bottom - np.clip(places, 0.0, 1.0) * frame.height,
+def _apart(signs: list[Glyph], apart_px: float) -> Iterator[Glyph]:
+    """Leave out signs that another one hides: thousands of them look the same as some."""
+    drawn = set()
+    for sign in signs:
+        cell = (sign.sign, sign.colour, sign.x // apart_px, sign.y // apart_px)
+        if cell not in drawn:
+            drawn.add(cell)
+            yield sign
+
+
+@attrs.frozen
+class _Series:
+    """One dimension: its line, what was proposed behind it, and the signs on them."""
+
+    chart: Chart
+    dim: int
+    scale: Scale
+    frame: Frame
+    style: Style
+
+    def lines(self, grain_px: float) -> Iterator[Shape]:
+        """Draw the values, and behind them what was proposed."""
+        chart = self.chart
+        if chart.proposed is not None:
+            yield from self._line(chart.proposed, faded(self.style.colour), grain_px)
+        yield from self._line(chart.values, self.style.colour, grain_px)
+
+    def signs(self) -> Iterator[Glyph]:
+        """Put signs at the values that are lost, beyond the edge, or marked."""
+        values = self.chart.series(self.chart.marked_values, self.dim)
+        marked = self.chart.marked(self.dim)
+        places, points = self.scale.places(values), self._points(values)
+        if self.chart.before is not None and np.isfinite(values[0]):
+            yield Glyph(Sign.BEFORE, *_pair(points[0]), self.style.colour)
+        lost, above, below = np.isnan(values), places > 1, places < 0
+        for i in np.flatnonzero(lost | above | below | marked).tolist():
+            x, y = _pair(points[i])
+            sign = Sign.BROKEN
+            if lost[i]:
+                sign, y = Sign.LOST, self.frame.bottom - _INSET_PX
+            elif above[i]:
+                sign, y = Sign.ABOVE, self.frame.top + _INSET_PX
+            elif below[i]:
+                sign, y = Sign.BELOW, self.frame.bottom - _INSET_PX
+            yield Glyph(sign, x, y, MARK if marked[i] else INK)
+
+    def _line(self, all_values: Float64Array, colour: str, grain_px: float) -> Iterator[Shape]:
+        values = self.chart.series(all_values, self.dim)
+        points = self._points(values)
+        width = 1.8 if len(values) * 3 < self.frame.width else 1.3
+        for run in runs(np.isfinite(values)):
+            part = points[run]
+            if len(part) == 1:
+                yield Glyph(Sign.POINT, *_pair(part[0]), colour)
+            else:
+                yield Line(thinned(part, grain_px), colour, width, self.style.dash)
+
+    def _points(self, values: Float64Array) -> Float64Array:
+        steps = step_scale(self.chart).places(self.chart.steps())
+        places = np.clip(self.scale.places(values), 0.0, 1.0)
+        frame = self.frame
+        return np.column_stack(
+            (frame.left + steps * frame.width, frame.bottom - places * frame.height)
         )
-    )
-    width = 1.8 if len(values) * 3 < frame.width else 1.3
-    there = np.isfinite(values)
-    lines: list[Shape] = []
-    for run in runs(there):
-        part = points[run]
-        if len(part) == 1:
-            lines.append(Glyph(Sign.POINT, float(part[0, 0]), float(part[0, 1]), style.colour))
-        else:
-            lines.append(Line(thinned(part), style.colour, width, style.dash))
-    signs: list[Shape] = []
-    if steps[0] < 0 and there[0]:
-        signs.append(Glyph(Sign.BEFORE, float(points[0, 0]), float(points[0, 1]), style.colour))
-    return lines, signs + _signs(values, places, points, marked, frame)
 
 
-def _signs(
-    values: Float64Array,
-    places: Float64Array,
-    points: Float64Array,
-    marked: BoolArray,
-    frame: Frame,
-) -> list[Shape]:
-    """Put signs at the values that are lost, beyond the edge, or marked."""
-    inset = 5.0
-    lost, above, below = np.isnan(values), places > 1, places < 0
-    signs: list[Shape] = []
-    drawn: set[tuple[Sign, int, int]] = set()
-    for i in np.flatnonzero(lost | above | below | marked).tolist():
-        x, y = points[i].tolist()
-        sign = Sign.BROKEN
-        if lost[i]:
-            sign, y = Sign.LOST, frame.bottom - inset
-        elif above[i]:
-            sign, y = Sign.ABOVE, frame.top + inset
-        elif below[i]:
-            sign, y = Sign.BELOW, frame.bottom - inset
-        place = (sign, round(x / _APART_PX), round(y / _APART_PX))
-        if place not in drawn:
-            drawn.add(place)
-            signs.append(Glyph(sign, x, y, MARK if marked[i] else INK))
-    return signs
+def _pair(point: Float64Array) -> tuple[float, float]:
+    return float(point[0]), float(point[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["COLOURS", "DASHES", "STYLES", "Style"]
+__all__ = ["COLOURS", "DASHES", "STYLES", "Style", "faded"]
 
 # Five of Okabe and Ito 2008 ("Color Universal Design"), and three that are dark, in an order in
 # which neighbours differ most. The tests hold that each pair stays apart for the three kinds of
@@ -32,3 +32,9 @@ class Style:
 
 
 STYLES = tuple(Style(colour, dash) for dash in DASHES for colour in COLOURS)  # 32 of them
+
+
+def faded(colour: str) -> str:
+    """Mix a colour with white, for what stands behind."""
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{(part + 2 * 255) // 3:02x}" for part in parts)

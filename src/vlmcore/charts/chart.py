@@ -36,6 +36,10 @@ class HasMarks(Protocol):
         ...
 
 
+def _proposed(value: Any) -> Any:
+    return None if value is None else readonly_float64(value, field="proposed", axes="[T, D]")
+
+
 def _values(value: Any) -> Float64Array:
     return readonly_float64(value, field="values", axes="[T, D]")
 
@@ -82,6 +86,8 @@ class Chart:
         high: The largest, above *low*; given together with it.
         marks: Which values break something, shape ``[U, D]``, bool, ``1 <= U <= T``. The steps
             after them were not looked at. ``None`` if nobody looked.
+        proposed: What the values were before something changed them, shape ``[T, D]``; drawn behind
+            them. The marks are then about these.
         before: What was sent before the first step, shape ``[D]``; ``None`` if nobody knows.
         rate_hz: Steps a second, for the time axis; ``None`` counts steps only.
         title: One line above; empty for none.
@@ -100,6 +106,7 @@ class Chart:
     low: Float64Array | None = attrs.field(default=None, converter=_low)
     high: Float64Array | None = attrs.field(default=None, converter=_high)
     marks: BoolArray | None = attrs.field(default=None, converter=_marks)
+    proposed: Float64Array | None = attrs.field(default=None, converter=_proposed)
     before: Float64Array | None = attrs.field(default=None, converter=_before)
     rate_hz: float | None = attrs.field(default=None, converter=plain_float)
     title: str = ""
@@ -125,6 +132,10 @@ class Chart:
                     "marks",
                     f"got shape {[looked_at, columns]}, expected 1 to {steps} steps of {width}",
                 )
+        if self.proposed is not None and self.proposed.shape != (steps, width):
+            raise ContractError(
+                "proposed", f"got shape {list(self.proposed.shape)}, expected {[steps, width]}"
+            )
         if self.rate_hz is not None:
             require_positive(rate_hz=self.rate_hz)
 
@@ -144,23 +155,28 @@ class Chart:
         """Say what the dimension is counted in; empty if there is nothing to say."""
         return self.units[dim] if self.units else ""
 
-    def series(self, dim: int) -> tuple[Float64Array, Float64Array, BoolArray]:
-        """
-        Take one dimension with what was before it.
+    @property
+    def marked_values(self) -> Float64Array:
+        """What the marks are about: what was proposed, or else the values."""
+        return self.values if self.proposed is None else self.proposed
 
-        Returns:
-            The steps, -1 for what was before the first; the values; which of them are marked. All
-            have shape ``[T]``, or ``[T + 1]`` with what was before.
-        """
-        values = self.values[:, dim]
-        marked = np.zeros(self.horizon, np.bool_)
+    def steps(self) -> Float64Array:
+        """List the steps, with -1 for what was before the first if it is known."""
+        return np.arange(0 if self.before is None else -1, self.horizon, dtype=np.float64)
+
+    def series(self, values: Float64Array, dim: int) -> Float64Array:
+        """Take one dimension of *values*, at all of `steps`."""
+        if self.before is None:
+            return values[:, dim]
+        return np.insert(values[:, dim], 0, self.before[dim])
+
+    def marked(self, dim: int) -> BoolArray:
+        """Say which values of one dimension are marked, at all of `steps`."""
+        marked = np.zeros(self.horizon + (self.before is not None), np.bool_)
         if self.marks is not None:
-            marked[: len(self.marks)] = self.marks[:, dim]
-        first = 0
-        if self.before is not None:
-            first = -1
-            values, marked = np.insert(values, 0, self.before[dim]), np.insert(marked, 0, False)
-        return np.arange(first, self.horizon, dtype=np.float64), values, marked
+            first = len(marked) - self.horizon
+            marked[first : first + len(self.marks)] = self.marks[:, dim]
+        return marked
 
     def _check_texts(self, width: int) -> None:
         longest = _LIMITS.max_name_characters

@@ -21,6 +21,7 @@ def chart_of(
     space: ActionSpace | None,
     report: HasMarks | None,
     last_command: Any,
+    proposed: Float64Array | None = None,
 ) -> Chart:
     """
     Make the chart of some actions.
@@ -32,6 +33,7 @@ def chart_of(
         space: Gives bounds, units and the rate.
         report: Gives the marks.
         last_command: What was sent before the first step, shape ``[D]`` or numbers by name.
+        proposed: What the values were before something changed them, shape ``[T, D]``.
 
     Raises:
         ContractError: If they do not fit together.
@@ -46,6 +48,7 @@ def chart_of(
         low=None if space is None else space.low,
         high=None if space is None else space.high,
         marks=None if report is None else _marks(report, values),
+        proposed=proposed,
         before=_last_command(names, last_command),
         rate_hz=None if space is None else space.rate_hz,
         title=title,

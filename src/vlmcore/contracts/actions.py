@@ -24,6 +24,7 @@ from vlmcore._json_values import frozen_object
 from vlmcore.charts.chart import Chart, HasMarks
 from vlmcore.charts.drawing import draw, figure
 from vlmcore.contracts._charts import chart_of
+from vlmcore.contracts._html import chunk_html
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
@@ -234,6 +235,9 @@ class ActionChunk:
         """
         chart = self._chart(space, report, last_command)
         return draw(chart, width_px=width_px, height_px=height_px)
+
+    def _repr_html_(self) -> str:
+        return chunk_html(self, self._chart(None, None, None))
 
     def _chart(self, space: Any, report: Any, last_command: Any) -> Chart:
         return chart_of(

@@ -21,6 +21,7 @@ from vlmcore._arrays import (
     require_positive,
 )
 from vlmcore._copying import through_constructor
+from vlmcore.contracts._html import embodiment_html
 from vlmcore.contracts.dimensions import ActionDim, Reference
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
@@ -234,6 +235,9 @@ class Embodiment:
         if not isinstance(self.notes, str):
             raise ContractError("notes", f"got {type(self.notes).__name__}, expected text")
         require_at_most("max_notes_characters", len(self.notes), _LIMITS.max_notes_characters)
+
+    def _repr_html_(self) -> str:
+        return embodiment_html(self)
 
     @property
     def camera_names(self) -> tuple[str, ...]:

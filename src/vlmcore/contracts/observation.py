@@ -24,6 +24,7 @@ from vlmcore._arrays import (
     require_text,
 )
 from vlmcore._copying import through_constructor
+from vlmcore.contracts._html import observation_html
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
@@ -176,6 +177,9 @@ class Observation:
             frame_rate_hz=self.frame_rate_hz,
             captured_at_s=self.captured_at_s,
         )
+
+    def _repr_html_(self) -> str:
+        return observation_html(self)
 
     def equals(self, other: Observation) -> bool:
         """Say whether *other* holds the same in every field, pixel by pixel."""

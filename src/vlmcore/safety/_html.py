@@ -25,7 +25,7 @@ def report_html(report: SafetyReport) -> str:
     return card(f"Safety report on {text(report.policy_source)}{robot}", *_report_parts(report))
 
 
-def _report_parts(report: SafetyReport) -> tuple[str, ...]:
+def _report_parts(report: SafetyReport) -> list[str]:
     size = f"{report.execution_horizon:,} of {report.input_horizon:,} steps looked at"
     known = "known" if report.previous_action_provided else "not known"
     said = (
@@ -36,12 +36,12 @@ def _report_parts(report: SafetyReport) -> tuple[str, ...]:
     listed = "".join(paragraph(text(str(each))) for each in violations[:_LISTED])
     left = sum(report.counts.values()) - min(_LISTED, len(violations))
     more = paragraph(f"… and {left:,} more", quiet=True) if left else ""
-    return (
+    return [
         paragraph(_verdict(report)),
         paragraph(said, quiet=True),
         table(("found in what came", "values"), counts) if counts else "",
         details("First violations", listed + more) if violations else "",
-    )
+    ]
 
 
 def _verdict(report: SafetyReport) -> str:
@@ -62,4 +62,5 @@ def vetted_html(vetted: VettedChunk, chart: Chart) -> str:
     source = vetted.limits_source
     limits = "" if source is None else paragraph(f"<em>{LIMITS_WORDS[source.value]}</em>")
     title, said, *shown = chart_parts(vetted.source, vetted.observed_at_s, chart)
-    return card(f"Vetted: {title}", said, limits, *shown, *_report_parts(vetted.report))
+    verdict, *found = _report_parts(vetted.report)
+    return card(f"Vetted: {title}", verdict, said, limits, *shown, *found)

@@ -14,6 +14,7 @@ from vlmcore._arrays import BoolArray, require_count, require_member, require_na
 from vlmcore._copying import through_constructor
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
+from vlmcore.safety._html import report_html
 from vlmcore.safety.findings import KINDS, WORDS, Findings, Violation, ViolationKind
 from vlmcore.safety.remedies import Remedy
 
@@ -191,6 +192,9 @@ class SafetyReport:
         """Give what can be written down: everything but the arrays."""
         fields = attrs.fields(SafetySummary)
         return SafetySummary(**{field.name: getattr(self, field.name) for field in fields})
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
 
     def __str__(self) -> str:
         found = [f"{count} {WORDS[kind]}" for kind, count in self.counts.items() if count]

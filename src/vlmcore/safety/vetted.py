@@ -5,22 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from vlmcore._arrays import Float64Array, immutable
+from vlmcore._arrays import Float64Array, UInt8Array, immutable
+from vlmcore.charts.chart import Chart
+from vlmcore.charts.drawing import draw, figure
+from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts.actions import ActionChunk, Stream
 from vlmcore.contracts.embodiment import LimitsSource
 from vlmcore.errors import UnsafeActionError
 from vlmcore.safety._float32 import round_inward, round_sums
+from vlmcore.safety._html import vetted_html
 from vlmcore.safety._positions import read_position
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.audit import find
 from vlmcore.safety.findings import Findings, ViolationKind
 from vlmcore.safety.report import RefusalReason, SafetyReport
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["VettedChunk"]
 
@@ -130,6 +137,51 @@ class VettedChunk:
             source=self.source,
             observed_at_s=self.observed_at_s,
             streams=self.streams,
+        )
+
+    def plot(self) -> Figure:
+        """
+        Draw the actions as a figure of matplotlib, in their bounds, over what was proposed.
+
+        Returns:
+            As `ActionChunk.plot`.
+
+        Raises:
+            MissingDependencyError: If matplotlib is not installed.
+        """
+        return figure(self._chart())
+
+    def preview(self, *, width_px: int = 960, height_px: int | None = None) -> UInt8Array:
+        """
+        Draw the actions as a picture with Pillow, in their bounds, over what was proposed.
+
+        Args:
+            width_px: As in `ActionChunk.preview`.
+            height_px: As in `ActionChunk.preview`.
+
+        Returns:
+            RGB, shape ``[height_px, width_px, 3]``.
+
+        Raises:
+            ContractError: If a size is too small.
+            LimitExceededError: If a size is too large.
+            MissingDependencyError: If Pillow is not installed.
+        """
+        return draw(self._chart(), width_px=width_px, height_px=height_px)
+
+    def _repr_html_(self) -> str:
+        return vetted_html(self, self._chart())
+
+    def _chart(self) -> Chart:
+        findings = self.report.findings
+        return chart_of(
+            self.values,
+            self.names,
+            title=f"{self.source}, vetted: {self.horizon} x {len(self.names)}",
+            space=self._rules.space,
+            report=self.report,
+            last_command=self.last_command,
+            proposed=None if findings is None else findings.values,
         )
 
     def as_float32(self) -> npt.NDArray[np.float32]:
