@@ -128,7 +128,8 @@ class EpisodeWriter:
             last_command: What the gate was given, numbers in order or by name.
             at_s: Reading of the caller's monotonic clock.
             executed_steps: How many steps were sent to the robot, from the first of *outcome*.
-            position: What the gate was given, where changes have positions.
+            position: What the gate was given, where changes have positions; a VettedChunk says so
+                itself.
             frames: What `vlmcore.rollout.episode_frames.encode_frames` made of the pixels.
 
         Returns:
@@ -153,7 +154,7 @@ class EpisodeWriter:
             last_command=read_last_command(last_command, self.header.embodiment.actions),
             vetted=vetted,
             executed_steps=executed_steps,
-            position=position or {},
+            position=position or getattr(outcome, "position", None) or {},
             frames=frames or {},
         )
         self.append(step)

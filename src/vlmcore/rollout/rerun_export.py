@@ -222,7 +222,9 @@ def _in_order(step: EpisodeStep, space: ActionSpace) -> Float64Array:
 def _marks(step: EpisodeStep, space: ActionSpace) -> BoolArray:
     """Find again which of the values that the gate looked at break a limit."""
     values = _in_order(step, space)[: step.report.execution_horizon]
-    return audit(values, space, last_command=step.last_command).marks()
+    is_known = bool(step.position) and step.position.keys() == set(space.position_names)
+    position = step.position if is_known else None
+    return audit(values, space, last_command=step.last_command, position=position).marks()
 
 
 def _instead(step: EpisodeStep, rows: int) -> Float64Array:

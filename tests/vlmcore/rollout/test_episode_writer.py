@@ -293,7 +293,7 @@ def test_what_does_not_belong_together_is_not_recorded(
     with EpisodeWriter(path, HEADER) as writer:
         with pytest.raises(ContractError, match=f"^{message}"):
             writer.record(**sound | more | change)
-        with pytest.raises(ContractError, match="^step: got dict, expected an EpisodeStep"):
+        with pytest.raises(ContractError, match=r"^step: got dict, expected an EpisodeStep"):
             writer.append({})  # type: ignore[arg-type]
         assert 0 == writer.steps
     assert 1 == len(path.read_bytes().splitlines())
@@ -329,9 +329,9 @@ def test_a_step_of_another_robot_is_not_appended(path: Path) -> None:
     Its numbers would get names that are not theirs.
     """
     other = EpisodeHeader(embodiment=attrs.evolve(ROBOT, state_names=("x",)))
-    with EpisodeWriter(path, other) as writer:
-        with pytest.raises(ContractError, match=r"^observation.state: got 3 numbers"):
-            writer.append(step())
+    writer = EpisodeWriter(path, other)
+    with writer, pytest.raises(ContractError, match=r"^observation.state: got 3 numbers"):
+        writer.append(step())
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "", "  ", "a\0b", b"", ["run.jsonl"]])
@@ -339,9 +339,9 @@ def test_a_path_is_text_or_a_path(wrong: Any) -> None:
     """
     For a writer and for a reader.
     """
-    with pytest.raises(ContractError, match="^path: got .*, expected the path of a file"):
+    with pytest.raises(ContractError, match=r"^path: got .*, expected the path of a file"):
         EpisodeWriter(wrong, HEADER)
-    with pytest.raises(ContractError, match="^path: got .*, expected the path of a file"):
+    with pytest.raises(ContractError, match=r"^path: got .*, expected the path of a file"):
         EpisodeReader(wrong)
 
 
