@@ -7,6 +7,7 @@ needed fails it too, so each of those lines is an error that users are promised.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from typing_extensions import assert_type
 
 import vlmcore
 from vlmcore.policy import Policy
+from vlmcore.rollout import ActionSink, ChunkBroker, LinearBlend, blend_chunks, hand_off
 from vlmcore.safety import Remedy, SafetyReport, ViolationKind
 from vlmcore.testing import EchoPredictor, check_predictor
 
@@ -52,6 +54,25 @@ def vetting(arm: vlmcore.Embodiment, chunk: vlmcore.ActionChunk) -> vlmcore.Vett
     assert_type(vetted.as_float32(), npt.NDArray[np.float32])
     assert_type(vetted.as_chunk(), vlmcore.ActionChunk)
     return vetted
+
+
+def rolling_out(
+    policy: Policy, gate: vlmcore.SafetyGate, observe: Callable[[], vlmcore.Observation]
+) -> None:
+    """A control loop: what the broker gives is vetted, and a sink is what accepts it."""
+
+    class Printer:
+        def accept(self, vetted: vlmcore.VettedChunk, /) -> None:
+            self.last = vetted
+
+    sink: ActionSink = Printer()
+    broker = ChunkBroker(policy, gate, replan_every=8, blend=LinearBlend(overlap=4))
+    vetted = broker.step(observe, last_command=[0.0])
+    assert_type(vetted, vlmcore.VettedChunk)
+    hand_off(vetted, sink, now_s=1.0, max_age_s=0.5)
+    chunk = vetted.as_chunk()
+    assert_type(blend_chunks(chunk, chunk, executed=1, overlap=2), vlmcore.ActionChunk)
+    hand_off(chunk, sink, now_s=1.0, max_age_s=0.5)  # type: ignore[arg-type]
 
 
 def reasons(answer: vlmcore.Generation) -> str:
