@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlmcore._arrays import require_name, require_names
+from vlmcore.contracts._rotation_documents import read_rotations, rotations_to_document
 from vlmcore.contracts.embodiment import (
     ActionDim,
     ActionSpace,
@@ -72,8 +73,11 @@ def embodiment_to_document(embodiment: Embodiment) -> dict[str, Any]:
             dim.name: dim.position_high for dim in dims if dim.position_high is not None
         },
         "action_steps_unbounded": [
-            dim.name for dim in dims if dim.max_step is None and dim.max_rate is None
+            dim.name
+            for dim in dims
+            if dim.max_step is None and dim.max_rate is None and dim.rotation is None
         ],
+        "action_rotations": rotations_to_document(embodiment.actions),
         "camera_sizes": {
             camera.name: [camera.height_px, camera.width_px]
             for camera in embodiment.cameras
@@ -97,22 +101,25 @@ def embodiment_from_document(value: Any) -> Embodiment:
     faults = Faults(EMBODIMENT.name)
     data = EMBODIMENT.read(value, faults)
     _check_names(data, faults)
+    rotations, rotation_of = read_rotations(data, faults)
     dims: tuple[ActionDim, ...] = ()
     if {"action_names", "action_mode", *_VECTORS} <= data.keys():
         step_key = "max_delta" if "max_delta" in value else "max_delta_per_step"
-        dims = _read_dims(data, step_key, faults)
+        dims = _read_dims(data, step_key, rotation_of, faults)
     cameras = _read_cameras(data, faults)
     return faults.finish(
         lambda: Embodiment(
             name=data["name"],
             state_names=data["state_names"],
-            actions=ActionSpace(dims=dims, rate_hz=data["control_hz"]),
+            actions=ActionSpace(dims=dims, rate_hz=data["control_hz"], rotations=rotations),
             cameras=cameras,
             limits_source=LimitsSource(data.get("limits_source", "template")),
             action_mode=data["action_mode"],
             notes=data.get("notes", ""),
         ),
         max_rate="$.action_max_rates",
+        rotations="$.action_rotations",
+        max_rate_rad_s="$.action_rotations",
     )
 
 
@@ -144,14 +151,16 @@ def _reference_by_mode(mode: str, name: str) -> Reference:
     return Reference.VELOCITY if "velocity" in mode.casefold() else Reference.ABSOLUTE
 
 
-def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[ActionDim, ...]:
+def _read_dims(
+    data: Mapping[str, Any], step_key: str, rotation_of: Mapping[str, str], faults: Faults
+) -> tuple[ActionDim, ...]:
     actions = len(data["action_names"])
     for key in _VECTORS:
         if len(data[key]) != actions:
             path = f"$.{step_key if key == _VECTORS[2] else key}"
             faults.add(path, f"got {len(data[key])} numbers, expected one an action, {actions}")
     said: dict[str, Mapping[str, Any]] = {kind: data.get(f"action_{kind}", {}) for kind in _MAPS}
-    unbounded = set(data.get("action_steps_unbounded", ()))
+    unbounded = {*data.get("action_steps_unbounded", ()), *rotation_of}
     dims = []
     rows = zip(data["action_names"], *(data[key] for key in _VECTORS), strict=False)
     for i, (name, low, high, step) in enumerate(rows):
@@ -174,6 +183,7 @@ def _read_dims(data: Mapping[str, Any], step_key: str, faults: Faults) -> tuple[
                     levels=None if levels is None else tuple(levels),
                     position_low=said["position_min"].get(name),
                     position_high=said["position_max"].get(name),
+                    rotation=rotation_of.get(name),
                 )
             )
     return tuple(dims)
@@ -192,6 +202,7 @@ def _places(i: int, name: str, step_key: str) -> dict[str, str]:
         "low": f"$.action_min[{i}]",
         "high": f"$.action_max[{i}]",
         "max_step": f"$.{step_key}[{i}]",
+        "rotation": "$.action_rotations",
         **{field: path_of(f"$.action_{kind}", name) for field, kind in by_name.items()},
     }
 

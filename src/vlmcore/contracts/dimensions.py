@@ -50,9 +50,10 @@ class ActionDim:
     One dimension of an action: what its numbers mean, and what bounds them.
 
     ``low < high``, both finite. Exactly one of *max_step* and *max_rate* is given; only a dimension
-    with *levels* may do without. The range of a change holds 0, since standing still must be
-    possible, and so do its levels. A joint with end stops is not periodic, however far it turns:
-    *period* is for a target that comes round again, and ``high - low`` is one turn.
+    with *levels* may do without, and one of a *rotation* does. The range of a change holds 0, since
+    standing still must be possible, and so do its levels. A joint with end stops is not periodic,
+    however far it turns: *period* is for a target that comes round again, and ``high - low`` is one
+    turn.
 
     A change or a rate may say where what it moves may be: *position_low* and *position_high*, both
     or neither. `vlmcore.safety.gate.SafetyGate.vet` is then told where it is, and adds up.
@@ -72,6 +73,8 @@ class ActionDim:
             it adds up to: that of a change, or of a rate times one second. An angle is a plain
             number here, which counts its turns.
         position_high: The largest.
+        rotation: The name of the `RotationGroup` of its space that it is one number of; only a
+            target that has bounds and nothing else can be.
 
     Raises:
         ContractError: If a field is not as described.
@@ -92,6 +95,7 @@ class ActionDim:
     levels: tuple[float, ...] | None = attrs.field(default=None, converter=_plain_floats)
     position_low: float | None = attrs.field(default=None, converter=plain_float)
     position_high: float | None = attrs.field(default=None, converter=plain_float)
+    rotation: str | None = None
 
     def __attrs_post_init__(self) -> None:
         require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
@@ -99,7 +103,10 @@ class ActionDim:
             require_name("unit", self.unit, max_characters=_LIMITS.max_name_characters)
         require_member(Reference, reference=self.reference)
         self._check_range()
-        self._check_steps()
+        if self.rotation is None:
+            self._check_steps()
+        else:
+            self._check_rotation(self.rotation)
         if self.levels is not None:
             self._check_levels(self.levels)
         if self.period is not None:
@@ -141,6 +148,23 @@ class ActionDim:
                 f"got neither max_step nor max_rate for {self.name!r}, expected one of them: "
                 "only a dimension with levels may do without",
             )
+
+    def _check_rotation(self, rotation: str) -> None:
+        require_name("rotation", rotation, max_characters=_LIMITS.max_name_characters)
+        if self.reference.is_change:
+            raise ContractError(
+                "rotation",
+                f"got {rotation!r} with {self.reference} for {self.name!r}, expected none: "
+                "only a target is a rotation",
+            )
+        for field in ("max_step", "max_rate", "period", "levels"):
+            value = getattr(self, field)
+            if value is not None:
+                raise ContractError(
+                    field,
+                    f"got {value!r:.80} for {self.name!r} of rotation {rotation!r}, expected None: "
+                    "the numbers of a rotation are bounded together",
+                )
 
     def _check_levels(self, levels: Any) -> None:
         if not isinstance(levels, tuple) or not 2 <= len(levels) <= _LIMITS.max_levels:

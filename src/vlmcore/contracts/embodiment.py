@@ -23,6 +23,7 @@ from vlmcore._arrays import (
 from vlmcore._copying import through_constructor
 from vlmcore.contracts._html import embodiment_html
 from vlmcore.contracts.dimensions import ActionDim, Reference
+from vlmcore.contracts.rotations import RotationGroup
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
 
@@ -50,11 +51,13 @@ class ActionSpace:
     Attributes:
         dims: The dimensions.
         rate_hz: Control steps a second.
+        rotations: What ``ActionDim.rotation`` names: rotations in space, each of 3, 4 or 6
+            dimensions side by side.
         names: Their names.
         low: The smallest value of each, float64.
         high: The largest value of each, float64.
         max_step: The largest change from one step to the next, float64; infinite for a dimension
-            with levels that has no bound of its own.
+            that has no bound of its own, as one with levels or of a rotation.
         period: One turn of each rotation without end stops, float64; NaN for all others.
         position_low: The smallest position that each change or rate may lead to, float64; minus
             infinity where nothing is said.
@@ -73,6 +76,7 @@ class ActionSpace:
 
     dims: tuple[ActionDim, ...] = attrs.field(converter=as_tuple)
     rate_hz: float = attrs.field(converter=plain_float)
+    rotations: tuple[RotationGroup, ...] = attrs.field(default=(), converter=as_tuple)
     names: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
     low: Float64Array = attrs.field(init=False, eq=False, repr=False)
     high: Float64Array = attrs.field(init=False, eq=False, repr=False)
@@ -99,6 +103,7 @@ class ActionSpace:
             raise ContractError(
                 "rate_hz", f"got {self.rate_hz:g}, expected at most {_LIMITS.max_rate_hz}"
             )
+        self._check_rotations()
         nan, infinity = math.nan, math.inf
         numbers = {
             "low": [dim.low for dim in dims],
@@ -143,6 +148,25 @@ class ActionSpace:
             raise ContractError(
                 "name", f"got {name!r}, expected one of {', '.join(self.names)}"
             ) from None
+
+    def _check_rotations(self) -> None:
+        groups = self.rotations
+        if not isinstance(groups, tuple) or not all(isinstance(g, RotationGroup) for g in groups):
+            raise ContractError(
+                "rotations", f"got {groups!r:.80}, expected a tuple of RotationGroup"
+            )
+        known = [group.name for group in groups]
+        if len(set(known)) < len(known):
+            raise ContractError("rotations", f"got {known}, expected each name once")
+        for dim in self.dims:
+            if dim.rotation is not None and dim.rotation not in known:
+                raise ContractError(
+                    "rotations",
+                    f"got {known}, expected {dim.rotation!r} among them, which {dim.name!r} names",
+                )
+        for group in groups:
+            group.columns(self.dims)
+            group.step_rad(self.rate_hz)
 
     def _step(self, dim: ActionDim) -> float:
         if dim.max_rate is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -10,6 +11,7 @@ import attrs
 
 from vlmcore.contracts.embodiment import LimitsSource, Reference
 from vlmcore.contracts.faults import Faults
+from vlmcore.contracts.rotations import RotationForm
 from vlmcore.contracts.shapes import (
     Field,
     JsonObject,
@@ -143,7 +145,7 @@ def _is_in(path: str, of: str) -> bool:
     return path.startswith(of) and path[len(of) :][:1] in ("", ".", "[")
 
 
-def _members(kind: type[Reference | LimitsSource]) -> Text:
+def _members(kind: type[Reference | LimitsSource | RotationForm]) -> Text:
     return Text(one_of=tuple(member.value for member in kind))
 
 
@@ -156,6 +158,25 @@ _ACTION_NAMES = ListOf(item=_NAME, fewest=1, most=_LIMITS.max_actions)
 _ACTION_NUMBERS = ListOf(item=Number(), fewest=1, most=_LIMITS.max_actions)
 _ACTION_STEPS = ListOf(item=Number(positive=True), fewest=1, most=_LIMITS.max_actions)
 _STATE = ListOf(item=Number(), fewest=1, most=_LIMITS.max_state)
+_ROTATION = Record(
+    fields={
+        "name": Field(_NAME, "Of the rotation."),
+        "form": Field(_members(RotationForm), "How it is written in numbers."),
+        "actions": Field(
+            ListOf(item=_NAME, fewest=3, most=6), "Its numbers, side by side in action_names."
+        ),
+        "max_step_rad": Field(
+            Number(positive=True, largest=math.pi),
+            "The most that it may turn from one control step to the next.",
+            optional=True,
+        ),
+        "max_rate_rad_s": Field(
+            Number(positive=True),
+            "The same for each second; one of the two is there.",
+            optional=True,
+        ),
+    }
+)
 _SIDE = Whole(smallest=1, largest=_LIMITS.max_frame_pixels)
 
 EMBODIMENT = DocumentKind(
@@ -215,6 +236,11 @@ EMBODIMENT = DocumentKind(
         "action_steps_unbounded": Field(
             ListOf(item=_NAME, fewest=0, most=_LIMITS.max_actions),
             "Actions with levels that have no bound of a step.",
+            optional=True,
+        ),
+        "action_rotations": Field(
+            ListOf(item=_ROTATION, fewest=0, most=_LIMITS.max_actions),
+            "Actions that are one rotation in space together; they have no steps of their own.",
             optional=True,
         ),
         "camera_sizes": Field(

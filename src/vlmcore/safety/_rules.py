@@ -177,13 +177,6 @@ def short_way(difference: Float64Array, turn: Float64Array) -> Float64Array:
 
 def space_digest(space: ActionSpace) -> str:
     """Digest all that *space* says, SHA-256: two spaces that differ in anything differ here."""
-    dims = [
-        {
-            field.name: value.value if field.name == "reference" else value
-            for field in attrs.fields(ActionDim)
-            for value in [getattr(dim, field.name)]
-        }
-        for dim in space.dims
-    ]
-    text = json.dumps({"rate_hz": space.rate_hz, "dims": dims}, sort_keys=True)
+    said = attrs.asdict(space, filter=lambda field, _: field.init)
+    text = json.dumps(said, sort_keys=True, default=lambda member: member.value)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -23,6 +23,7 @@ from vlmcore.limits import ContractLimits
 from vlmcore.safety.findings import ViolationKind
 from vlmcore.safety.remedies import Remedy
 from vlmcore.safety.report import RefusalReason, SafetySummary
+from vlmcore.testing._rotation_strategies import some_rotations
 
 with optional_dependency("testing", "hypothesis"):
     from hypothesis import strategies as st
@@ -122,7 +123,7 @@ def action_dims(draw: st.DrawFn, *, name: str | None = None) -> ActionDim:
 @st.composite
 def action_spaces(draw: st.DrawFn, *, max_dims: int = 6) -> ActionSpace:
     """
-    Spaces of one to *max_dims* dimensions of every kind.
+    Spaces of one to *max_dims* dimensions of every kind, some of them with rotations.
 
     Args:
         draw: Given by hypothesis.
@@ -135,8 +136,9 @@ def action_spaces(draw: st.DrawFn, *, max_dims: int = 6) -> ActionSpace:
     """
     called = draw(_some_names(1, max_dims))
     rate_hz = draw(st.sampled_from((20.0, 0.5, 50.0, 10_000.0)) | st.floats(0.1, 1e3))
-    dims = tuple(draw(action_dims(name=name)) for name in called)
-    return ActionSpace(dims=dims, rate_hz=rate_hz)
+    rotations, turned = draw(some_rotations(called, rate_hz))
+    dims = tuple(turned.get(name) or draw(action_dims(name=name)) for name in called)
+    return ActionSpace(dims=dims, rate_hz=rate_hz, rotations=rotations)
 
 
 @st.composite
