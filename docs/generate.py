@@ -27,11 +27,17 @@ from vlmcore.contracts import schemas
 from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.rollout import documents as rollout_documents
+from vlmcore.rollout import episode_schemas
 from vlmcore.safety import documents as safety_documents
 from vlmcore.vlm.catalog import MODELS
 
 REFERENCE = Path(__file__).parent / "reference"
-DOCUMENTS = {**schemas.DOCUMENTS, **safety_documents.DOCUMENTS, **rollout_documents.DOCUMENTS}
+DOCUMENTS = {
+    **schemas.DOCUMENTS,
+    **safety_documents.DOCUMENTS,
+    **rollout_documents.DOCUMENTS,
+    **episode_schemas.DOCUMENTS,
+}
 NOTE = "% Made from the code by `nox -s regen`: change it there."
 
 
@@ -168,8 +174,8 @@ def policies_page() -> str:
 def command_page() -> str:
     """Write the help of the command and of its sub-commands."""
     lines = [NOTE, "", "# The command `vlmcore`", "", "```text", help_of(), "```"]
-    for name in ("describe", "doctor", "catalog"):
-        lines += ["", f"## vlmcore {name}", "", "```text", help_of(name), "```"]
+    for name in ("describe", "actions check", "actions plot", "doctor", "catalog"):
+        lines += ["", f"## vlmcore {name}", "", "```text", help_of(*name.split()), "```"]
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCENE = ROOT / "src/vlmcore/embedded/samples/scene-1.png"
+CHUNK = ROOT / "tests/docs/recorded-chunk.json"
 
 
 def run_in_shell(example: Example) -> str | None:
@@ -66,7 +67,8 @@ def shell_environment() -> dict[str, str]:
     """Put the scripts of this environment first, and keep models and terminals out of it."""
     scripts = sysconfig.get_path("scripts")
     path = f"{scripts}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", "SCENE": shlex.quote(str(SCENE))}
+    files = {"SCENE": shlex.quote(str(SCENE)), "CHUNK": shlex.quote(str(CHUNK))}
+    return {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", **files}
 
 
 SYBIL = Sybil(
@@ -79,10 +81,12 @@ def test_the_examples_of_a_page_run(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """
-    From the top to the bottom of a page, in one namespace; ``SCENE`` is a picture that is there.
+    From the top to the bottom of a page, in one namespace; ``SCENE`` is a picture that is there,
+    ``CHUNK`` a recorded action chunk, and ``FOLDER`` a place to write to.
     """
     for name, value in shell_environment().items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("FOLDER", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     document = SYBIL.parse(page)
     document.namespace.update(SCENE=SCENE)

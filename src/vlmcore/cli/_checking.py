@@ -6,23 +6,23 @@ from typing import cast
 
 import attrs
 
-from vlmcore._arrays import Float64Array
 from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._files import told_of, write_bytes
+from vlmcore.cli._files import write_bytes
 from vlmcore.cli._recordings import Recording, Recordings
+from vlmcore.cli._robots import Start
 from vlmcore.cli._terminal import Terminal
 from vlmcore.cli._verdicts import verdict_lines
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.documents import action_chunk_to_document
-from vlmcore.contracts.embodiment import LimitsSource
+from vlmcore.contracts.embodiment import Embodiment, LimitsSource
 from vlmcore.contracts.json_text import write_json
-from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.errors import UnsafeActionError
 from vlmcore.safety.documents import safety_report_to_document
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.report import SafetyReport
 from vlmcore.safety.vetted import VettedChunk
 
-__all__ = ["Checking", "note_template", "require_names"]
+__all__ = ["Checking", "note_template"]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -33,13 +33,13 @@ class Checking:
     Attributes:
         terminal: Where the verdict, notes and complaints go.
         gate: The gate, made for an embodiment.
-        last_command: What was sent last, shape ``[D]``; ``None`` if nobody knows.
+        start: What is known of the robot before the first step.
         output: Where to write what may be executed.
     """
 
     terminal: Terminal
     gate: SafetyGate
-    last_command: Float64Array | None
+    start: Start
     output: str | None
 
     def run(self, recordings: Recordings, *, as_json: bool) -> ExitCode:
@@ -50,9 +50,7 @@ class Checking:
             ContractError: If it cannot be read, or *output* cannot be written.
         """
         recording = recordings.read()
-        with told_of(recordings.word):
-            require_names(recording.chunk, self.gate)
-            report, vetted = self._vet(recording.chunk)
+        report, vetted = self._vet(recording.chunk)
         if as_json:
             self.terminal.document(safety_report_to_document(report), indent=2)
         else:
@@ -64,13 +62,15 @@ class Checking:
 
     def _vet(self, chunk: ActionChunk) -> tuple[SafetyReport, VettedChunk | None]:
         try:
-            vetted = self.gate.vet(chunk, last_command=self.last_command)
+            vetted = self.gate.vet(
+                chunk, last_command=self.start.last_command, position=self.start.position
+            )
         except UnsafeActionError as error:
             return cast("SafetyReport", error.report), None
         return vetted.report, vetted
 
     def _note(self, report: SafetyReport) -> None:
-        note_template(self.terminal, self.gate)
+        note_template(self.terminal, self.gate.embodiment)
         wanted = self.gate.execution_horizon
         if wanted is not None and wanted > report.input_horizon:
             self.terminal.note(f"there are {report.input_horizon} steps only, and not {wanted}")
@@ -88,27 +88,7 @@ class Checking:
         self.terminal.note(f"{self.output}: {vetted.horizon} steps that may be executed")
 
 
-def note_template(terminal: Terminal, gate: SafetyGate) -> None:
+def note_template(terminal: Terminal, robot: Embodiment | None) -> None:
     """Say so if the limits are a template's."""
-    robot = gate.embodiment
     if robot is not None and robot.limits_source is LimitsSource.TEMPLATE:
         terminal.note(f"the limits of {robot.name} are a template's, certified by nobody")
-
-
-def require_names(chunk: ActionChunk, gate: SafetyGate) -> None:
-    """
-    Require the dimensions of the embodiment, in the words of the command line.
-
-    Raises:
-        ContractError: If they are others, or in another order that nobody said to mend.
-    """
-    names = gate.actions.names
-    if chunk.names == names or (gate.reorder and set(chunk.names) == set(names)):
-        return
-    if set(chunk.names) == set(names):
-        problem = "in this order: --reorder puts them in it"
-    else:
-        problem = "as the embodiment names them"
-    raise ContractError(
-        "action_names", f"got {', '.join(chunk.names)}, expected {', '.join(names)}, {problem}"
-    )

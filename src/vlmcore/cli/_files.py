@@ -104,7 +104,7 @@ def write_bytes(word: str, data: bytes) -> None:
         ContractError: If it cannot be written, or is there and is no regular file.
     """
     with told_of(word):
-        if not word.strip() or "\0" in word:
+        if not word.strip() or "\0" in word or word == "-":
             raise ContractError(word, f"{word!r} is no path")
         # Through links, which would be replaced otherwise.
         path = Path(os.path.realpath(word))

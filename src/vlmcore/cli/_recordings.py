@@ -55,13 +55,20 @@ class Recordings:
 
     Attributes:
         word: The file as on the command line.
-        names: What the dimensions are; ``None`` if only the file can say.
+        names: What the dimensions are, in their order; ``None`` if only the file can say.
+        reorder: Whether a document with these names in another order is put in this one.
+        streams: The named parts of a policy's answer and how many dimensions each has, in the order
+            of *names*; ``None`` if it names none.
+        ignored: Keys of an answer that hold numbers and are no actions.
         allow_nan: Whether NaN, Infinity and null are taken for numbers in JSON, so that the gate
             finds them.
     """
 
     word: str
     names: tuple[str, ...] | None
+    reorder: bool = False
+    streams: Mapping[str, int] | None = None
+    ignored: tuple[str, ...] = ()
     allow_nan: bool = False
 
     def read(self) -> Recording:
@@ -85,7 +92,8 @@ class Recordings:
     def _from_text(self, text: bytes, *, allow_nan: bool) -> Recording:
         value = read_json(text, allow_nan=allow_nan)
         if isinstance(value, dict) and ("schema" in value or value.keys() >= _DOCUMENT_KEYS):
-            return _from_document(value, allow_nan=allow_nan)
+            recording = _from_document(value, allow_nan=allow_nan)
+            return attrs.evolve(recording, chunk=self._in_order(recording.chunk))
         return self._from_answer(_with_gaps(value) if allow_nan else value)
 
     def _from_answer(self, answer: Any) -> Recording:
@@ -93,8 +101,31 @@ class Recordings:
             raise ContractError(self.word, "does not name its dimensions: --embodiment does")
         name = "standard input" if self.word == STANDARD_INPUT else Path(self.word).name
         source = name if name.isprintable() else "recorded actions"
-        chunk = chunk_from_response(answer, names=self.names, source=source, observed_at_s=0.0)
+        chunk = chunk_from_response(
+            answer,
+            names=self.names,
+            source=source,
+            observed_at_s=0.0,
+            streams=self.streams,
+            ignored=self.ignored,
+        )
         return Recording(chunk, is_timed=False)
+
+    def _in_order(self, chunk: ActionChunk) -> ActionChunk:
+        names = self.names
+        if names is None or chunk.names == names:
+            return chunk
+        if set(chunk.names) != set(names):
+            problem = "as the embodiment names them"
+        elif not self.reorder:
+            problem = "in this order: --reorder puts them in it"
+        else:
+            columns = [chunk.names.index(name) for name in names]
+            # Its parts are no longer side by side.
+            return attrs.evolve(chunk, values=chunk.values[:, columns], names=names, streams=())
+        raise ContractError(
+            "action_names", f"got {', '.join(chunk.names)}, expected {', '.join(names)}, {problem}"
+        )
 
     def _explain(self, text: bytes) -> None:
         """Say what a person can do about a text that could not be read, where that is known."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import attrs
 
 from vlmcore._arrays import Float64Array
 from vlmcore.cli._files import told_of
@@ -11,13 +16,13 @@ from vlmcore.contracts.documents import action_step_from_document, embodiment_fr
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.contracts.presets import find_embodiment
 from vlmcore.errors import ContractError
+from vlmcore.safety._positions import read_position
 from vlmcore.safety.audit import read_last_command
 
-__all__ = ["UNKNOWN", "last_command", "robot_of"]
+__all__ = ["Start", "robot_of", "start_of", "streams_of"]
 
-UNKNOWN = "unknown"
+_UNKNOWN = "unknown"
 _ZERO = "zero"
-_OPTION = "--previous"
 
 
 def robot_of(word: str) -> Embodiment:
@@ -48,58 +53,106 @@ def _is_file(word: str) -> bool:
         return False
 
 
-def last_command(word: str | None, space: ActionSpace) -> Float64Array | None:
+@attrs.frozen(kw_only=True, eq=False)
+class Start:
     """
-    Read what was sent to a robot last.
+    What is known of a robot before the first step.
+
+    Attributes:
+        last_command: What was sent last, shape ``[D]``; ``None`` if nobody knows.
+        position: Where the things are that changes and rates move, by name; ``None`` if nobody
+            knows.
+    """
+
+    last_command: Float64Array | None = None
+    position: Mapping[str, float] | None = None
+
+
+def start_of(previous: str | None, position: str | None, space: ActionSpace) -> Start:
+    """
+    Read what a command line says of a robot before the first step.
 
     Args:
-        word: ``unknown`` or nothing; ``zero``; numbers by comma, or ``name=number`` by comma; or a
-            file with a list, an object or an action step in it.
+        previous: What was sent last: nothing, ``unknown``, ``zero``, numbers by comma,
+            ``name=number`` by comma, or a file with a list, an object or an action step in it.
+        position: Nothing, ``unknown``, ``name=number`` by comma, or a file with an object in it.
         space: Whose dimensions they are.
 
-    Returns:
-        Numbers in the order of the space, shape ``[D]``; ``None`` if nobody knows.
-
     Raises:
-        ContractError: If it is none of these; its field is ``--previous``, or the file.
+        ContractError: If one is none of these; its field is the option, or the file.
     """
-    if word is None or word == UNKNOWN:
-        return None
-    if word == _ZERO:
-        return read_last_command([0.0] * len(space.dims), space)
-    if _is_file(word):
-        value = read_document(word)
-        with told_of(word):
-            if isinstance(value, dict) and "action" in value:
-                value = action_step_from_document(value).action
-            return read_last_command(value, space)
+    value = [0.0] * len(space.dims) if previous == _ZERO else _said(previous, "--previous")
+    at = _said(position, "--position")
+    with _about(previous, "--previous"):
+        command = read_last_command(value, space)
+    with _about(position, "--position"):
+        read_position(at, space)
+    return Start(last_command=command, position=at)
+
+
+@contextlib.contextmanager
+def _about(word: str | None, option: str) -> Iterator[None]:
+    """Say of an error that it is about the option, or about the file that was given."""
     try:
-        return read_last_command(_numbers(word), space)
+        yield
     except ContractError as error:
-        raise ContractError(_OPTION, error.problem) from None
+        place = word if word is not None and _is_file(word) else option
+        is_whole = error.field in ("last_command", "position")
+        raise ContractError(place, error.problem if is_whole else str(error)) from None
 
 
-def _numbers(word: str) -> list[float] | dict[str, float]:
+def _said(word: str | None, option: str) -> Any:
+    """Read numbers, in order or by name; ``None`` if nobody knows."""
+    if word is None or word == _UNKNOWN:
+        return None
+    if not _is_file(word):
+        return _numbers(word, option)
+    value = read_document(word)
+    if isinstance(value, dict) and "action" in value:
+        with told_of(word):
+            return action_step_from_document(value).action
+    return value
+
+
+def _numbers(word: str, option: str) -> list[float] | dict[str, float]:
     parts = word.split(",")
     if "=" not in word:
-        return [_number(part) for part in parts]
+        return [_number(part, option) for part in parts]
     found: dict[str, float] = {}
     for part in parts:
         name, equals, number = part.rpartition("=")
         if not equals or name.strip() in found:
             expected = "name=number for each dimension, once"
-            raise ContractError(_OPTION, f"got {part!r:.80}, expected {expected}")
-        found[name.strip()] = _number(number)
+            raise ContractError(option, f"got {part!r:.80}, expected {expected}")
+        found[name.strip()] = _number(number, option)
     return found
 
 
-def _number(text: str) -> float:
+def _number(text: str, option: str) -> float:
     try:
         if "_" not in text:  # Python reads 1_000
             return float(text)
     except ValueError:
         pass
-    raise ContractError(
-        _OPTION,
-        f"got {text!r:.80}, expected numbers, name=number, a file, {_ZERO!r} or {UNKNOWN!r}",
-    )
+    words = "numbers, name=number, a file or 'unknown'"
+    raise ContractError(option, f"got {text!r:.80}, expected {words}")
+
+
+def streams_of(word: str | None) -> dict[str, int] | None:
+    """
+    Read the named parts of an answer and their widths, as ``arm=6,gripper=1``.
+
+    Raises:
+        ContractError: If it is anything else; its field is ``--streams``.
+    """
+    if word is None:
+        return None
+    found: dict[str, int] = {}
+    for part in word.split(","):
+        name, _, width = part.rpartition("=")
+        name = name.strip()
+        if not name or name in found or not width.strip().isdecimal():
+            expected = "name=dimensions for each, once"
+            raise ContractError("--streams", f"got {part!r:.80}, expected {expected}")
+        found[name] = int(width)
+    return found

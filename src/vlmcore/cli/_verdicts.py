@@ -21,8 +21,10 @@ _WHY = {
     RefusalReason.FIRST_STEP_UNCHECKED: "its first step cannot be checked: give --previous",
     RefusalReason.NO_REFERENCE: "nobody knows where to stay: give --previous",
     RefusalReason.REFERENCE_OUT_OF_BOUNDS: "what was sent last is out of bounds",
+    RefusalReason.POSITION_UNKNOWN: "nobody knows where what it moves is: give --position",
     RefusalReason.REMEDY_FAILED: "what --mode {mode} made of it breaks limits, too",
 }
+_UNKNOWN = (ViolationKind.START_UNKNOWN, ViolationKind.POSITION_UNKNOWN)
 _START_UNKNOWN = (
     "what was sent last is unknown: no target is safe, and changes were taken to start from zero"
 )
@@ -64,16 +66,13 @@ def _found(findings: Findings, space: ActionSpace) -> Iterator[str]:
     if named:
         more = ", ..." if np.count_nonzero(per_dim) > len(named) else ""
         yield f"  by dimension: {', '.join(named)}{more}"
-    # One line says that the start is unknown; it need not be said of every dimension.
-    unknown = findings.counts[ViolationKind.START_UNKNOWN]
-    first = [
-        violation
-        for violation in findings.violations(_LISTED + unknown)
-        if violation.kind is not ViolationKind.START_UNKNOWN
-    ][:_LISTED]
+    # That nothing is known is said once, and not of every dimension.
+    unsaid = sum(findings.counts[kind] for kind in _UNKNOWN)
+    listed = findings.violations(_LISTED + unsaid)
+    first = [violation for violation in listed if violation.kind not in _UNKNOWN][:_LISTED]
     for violation in first:
         yield f"  {_words(violation, space)}"
-    left = sum(findings.counts.values()) - unknown - len(first)
+    left = sum(findings.counts.values()) - unsaid - len(first)
     if left:
         yield f"  and {left} more"
 
@@ -92,6 +91,8 @@ def _words(violation: Violation, space: ActionSpace) -> str:
         case ViolationKind.STEP:
             change = "speeds up" if dim.reference.is_change else "moves"
             return f"{where}, {name}: {change} by {value}{unit}, at most {limit}{unit} is allowed"
+        case ViolationKind.POSITION:
+            return f"{where}, {name}: leads to {value}, beyond the position {limit}"
         case ViolationKind.NOT_A_LEVEL:
             return f"{where}, {name}: {value}{unit} is no level, the nearest is {limit}{unit}"
         case _:

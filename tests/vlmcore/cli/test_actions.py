@@ -1,4 +1,4 @@
-"""``vlmcore actions check`` in this process, on recorded chunks of every kind."""
+"""``vlmcore actions`` in this process, on recorded chunks of every kind."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import json
 import os
 import pickle
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,7 +27,14 @@ from vlmcore.contracts.documents import (
     action_step_to_json,
     embodiment_to_json,
 )
-from vlmcore.contracts.embodiment import CameraSpec, Embodiment, LimitsSource
+from vlmcore.contracts.embodiment import (
+    ActionDim,
+    CameraSpec,
+    Embodiment,
+    LimitsSource,
+    Reference,
+)
+from vlmcore.media.images import load_image
 from vlmcore.safety.documents import safety_report_from_json
 from vlmcore.testing.contract_strategies import hostile_json
 
@@ -211,7 +221,7 @@ def test_the_last_command_is_used(check, files) -> None:
         ("x=0,z=0,y=0", "got names with missing [] and unknown ['z']"),
         ("x=0,x=0", "got 'x=0', expected name=number for each dimension, once"),
         ("x=0,0", "got '0', expected name=number"),
-        ("home", "got 'home', expected numbers, name=number, a file, 'zero' or 'unknown'"),
+        ("home", "got 'home', expected numbers, name=number, a file or 'unknown'"),
         ("", "got '', expected numbers"),
         ("1_0,0", "got '1_0', expected numbers"),
     ],
@@ -305,6 +315,19 @@ def test_the_answer_of_a_policy_is_a_chunk(check, files, answer) -> None:
 
     assert 0 == done.code
     assert SAFE == action_chunk_from_json(files.out.read_text(), observed_at_s=0).values.tolist()
+
+
+def test_named_parts_of_an_answer_are_declared(check, files) -> None:
+    """
+    In whatever order they came; and so is what is no action.
+    """
+    files.safe.write_text('{"b": [[0.02]], "a": [[0.01]], "state": [3, 4]}')
+    bare = check(files.safe)
+    done = check(files.safe, "--streams", "a=1,b=1", "--ignored", "state", "-o", files.out)
+
+    assert 1 == bare.code
+    assert "declare streams=" in bare.err
+    assert (0, [[0.01, 0.02]]) == (done.code, json.loads(files.out.read_text())["actions"])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", ">f4", "int32"])
@@ -668,6 +691,10 @@ def test_standard_input_of_a_terminal_is_not_waited_for(check, monkeypatch) -> N
         (("--execution-horizon", "1.5"), "argument --execution-horizon: invalid int value"),
         (("--embodiment", "so100"), f"--embodiment: got 'so100', did you mean '{SO100}'?"),
         (("--embodiment", "\0"), "--embodiment: got"),
+        (("--streams", "a"), "--streams: got 'a', expected name=dimensions for each, once"),
+        (("--streams", "a=1,a=1"), "--streams: got 'a=1'"),
+        (("--streams", "a=x"), "--streams: got 'a=x'"),
+        (("--position", "x=0"), "--position: got names with missing [] and unknown ['x']"),
         (("--modes", "clamp"), "unrecognized arguments: --modes"),
     ],
 )
@@ -754,6 +781,129 @@ def test_a_position_between_levels_is_told(command, files) -> None:
     done = command("actions", "check", files.safe, *words)
 
     assert "step 0, 'gripper': 0.37 is no level, the nearest is 0" in done.out
+
+
+def test_where_changes_lead_is_checked_from_a_measured_position(command, files) -> None:
+    """
+    Sixteen small changes add up to a way that leads out.
+    """
+    slide = ActionDim(
+        name="dx",
+        reference=Reference.DELTA,
+        low=-0.05,
+        high=0.05,
+        max_step=0.1,
+        position_low=-1.0,
+        position_high=1.0,
+    )
+    robot = attrs.evolve(ROBOT, actions=space(slide), limits_source=LimitsSource.DATASET)
+    files.robot.write_text(embodiment_to_json(robot))
+    files.safe.write_text(json.dumps([[0.05]] * 16))
+    words = ("actions", "check", files.safe, "--embodiment", files.robot, "--previous", "zero")
+    near, far = (command(*words, "--position", f"dx={at}") for at in (0.1, 0.5))
+    unknown, nan = command(*words), command(*words, "--position", "dx=nan")
+
+    assert (0, 5, 5, 2) == (near.code, far.code, unknown.code, nan.code)
+    assert "step 10, 'dx': leads to 1.05, beyond the position 1\n" in far.out
+    assert "nobody knows where what it moves is: give --position" in unknown.out
+    assert "--position: position['dx']: got nan, expected a finite number" in nan.err
+
+
+def test_a_plot_is_a_png_of_the_size_that_was_asked_for(command, files) -> None:
+    """
+    With the bounds and what breaks them, from an array too.
+    """
+    pytest.importorskip("PIL")
+    np.save(files.folder / "a.npy", UNSAFE)
+    words = ("--embodiment", files.robot, "--previous", "zero", "--width", 640, "--height", 300)
+    done = command("actions", "plot", files.folder / "a.npy", "-o", files.folder / "a.png", *words)
+
+    assert (0, "", "3 violations are marked\n") == (done.code, done.out, done.err)
+    picture = load_image(files.folder / "a.png")
+    assert (300, 640, 3) == picture.shape
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 10
+
+
+def test_a_document_names_its_dimensions_and_can_be_drawn_alone(command, files) -> None:
+    """
+    An array cannot: its dimensions have no names.
+    """
+    pytest.importorskip("PIL")
+    alone = command("actions", "plot", files.unsafe, "-o", files.folder / "a.PNG")
+    files.safe.write_text("[[0, 0]]")
+    bare = command("actions", "plot", files.safe, "-o", files.folder / "b.png")
+
+    assert (0, "") == (alone.code, alone.err)
+    assert load_image(files.folder / "a.PNG").size
+    assert 1 == bare.code
+    assert "does not name its dimensions: --embodiment does" in bare.err
+    assert not (files.folder / "b.png").exists()
+
+
+def test_a_plot_replaces_what_was_there_and_is_a_png_whatever_it_is_called(command, files) -> None:
+    """
+    As other tools do; the note says so.
+    """
+    pytest.importorskip("PIL")
+    files.out.write_text("of yesterday")
+    done = command("actions", "plot", files.safe, "-o", files.out)
+
+    assert 0 == done.code
+    assert files.out.read_bytes().startswith(b"\x89PNG")
+    assert f"{files.out}: is a PNG, whatever its name says\n" == done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--width", "9000"), "--width and --height: got 9000, limit is 4096"),
+        (("--width", "3"), "--width: got 3, expected at least"),
+        (("--height", "0"), "--height: got 0, expected a whole number"),
+        (("--previous", "zero"), "--previous: got a value without --embodiment"),
+        (("--position", "x=0"), "--position: got a value without --embodiment"),
+        (("--execution-horizon", "1"), "--execution-horizon: got a value without --embodiment"),
+    ],
+)
+def test_a_plot_with_a_wrong_command_line_is_exit_code_2(command, files, words, problem) -> None:
+    """
+    Nothing is written.
+    """
+    pytest.importorskip("PIL")
+    done = command("actions", "plot", files.safe, "-o", files.out, *words)
+
+    assert 2 == done.code
+    assert problem in done.err
+    assert not files.out.exists()
+
+
+def test_a_plot_needs_a_place(command, files) -> None:
+    """
+    There is no default for it.
+    """
+    done = command("actions", "plot", files.safe)
+
+    assert 2 == done.code
+    assert "required: --output/-o" in done.err
+
+
+def test_without_pillow_a_plot_says_what_to_install(files) -> None:
+    """
+    The exit code is 4, and nothing is written; the check needs no picture.
+    """
+    program = (
+        "import sys; sys.modules['PIL'] = None; from vlmcore.cli import main; sys.exit(main())"
+    )
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", program, "actions", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    plot = run("plot", files.safe, "-o", files.out)
+    check = run("check", files.safe, "--embodiment", files.robot, "--previous", "zero")
+
+    assert (4, 0) == (plot.returncode, check.returncode)
+    assert 'pip install "vlmcore[plot]"' in plot.stderr
+    assert not files.out.exists()
 
 
 @given(
