@@ -108,6 +108,13 @@ def transformers4(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", *only, env=ONE_THREAD)
 
 
+@nox.session(default=False)
+def rerun(session: nox.Session) -> None:
+    """Export an episode to Rerun, and read the recording back; no other session installs it."""
+    install(session, "tests", extras="rerun,testing")
+    session.run("pytest", "tests/vlmcore/rollout/test_episode_rerun.py", *session.posargs)
+
+
 @nox.session(default=False, name="property", venv_backend="none")
 def property_tests(session: nox.Session) -> None:
     """Run the property tests with many more examples."""

@@ -37,6 +37,8 @@ GENERATED = [
     "schemas/robot-action-step.json",
     "schemas/robot-action-safety.json",
     "schemas/robot-action-replan.json",
+    "schemas/robot-episode.json",
+    "schemas/robot-episode-step.json",
 ]
 
 

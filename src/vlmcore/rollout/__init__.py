@@ -2,25 +2,41 @@
 What happens with chunks over time: replanning, handing on, recording, playing back.
 
 `ChunkBroker` stands between a control loop and a policy; `hand_off` gives what the gate let pass to
-what moves the robot.
+what moves the robot. `EpisodeWriter` records what came of every chunk, `EpisodeReader` reads it,
+and `replay` plays it back through a gate.
 """
 
 from vlmcore.rollout.blending import blend_chunks, smallest_overlap
 from vlmcore.rollout.brokers import ChunkBroker
 from vlmcore.rollout.ensembling import TemporalEnsemble
+from vlmcore.rollout.episode_differences import recheck
+from vlmcore.rollout.episode_frames import encode_frames
+from vlmcore.rollout.episode_reader import EpisodeReader
+from vlmcore.rollout.episode_writer import EpisodeWriter
+from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 from vlmcore.rollout.handoff import ActionSink, hand_off
 from vlmcore.rollout.plans import ActionPlan, EnsembleBlend, LinearBlend
 from vlmcore.rollout.replan import ReplanReport
+from vlmcore.rollout.replay import replay
+from vlmcore.rollout.rerun_export import export_to_rerun
 
 __all__ = [
     "ActionPlan",
     "ActionSink",
     "ChunkBroker",
     "EnsembleBlend",
+    "EpisodeHeader",
+    "EpisodeReader",
+    "EpisodeStep",
+    "EpisodeWriter",
     "LinearBlend",
     "ReplanReport",
     "TemporalEnsemble",
     "blend_chunks",
+    "encode_frames",
+    "export_to_rerun",
     "hand_off",
+    "recheck",
+    "replay",
     "smallest_overlap",
 ]

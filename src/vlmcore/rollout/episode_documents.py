@@ -26,7 +26,6 @@ from vlmcore.contracts.documents import (
     observation_summary_to_document,
 )
 from vlmcore.contracts.faults import Faults
-from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.contracts.shapes import path_of
 from vlmcore.errors import ContractError, DocumentError
 from vlmcore.limits import EpisodeLimits, require_at_most
@@ -67,7 +66,7 @@ def episode_header_from_document(value: Any) -> EpisodeHeader:
         DocumentError: If there are faults; all of them are listed.
     """
     faults = Faults(EPISODE.name)
-    data = _read(EPISODE, value, faults)
+    data = EPISODE.read(value, faults)
     made = {"embodiment": _nested("embodiment", embodiment_from_document, data, faults)}
     said = {key: data[key] for key in ("made_by", "made_at", "metadata") if key in data}
     return faults.finish(
@@ -125,7 +124,7 @@ def episode_step_from_document(
         DocumentError: If there are faults; all of them are listed.
     """
     faults = Faults(EPISODE_STEP.name)
-    data = _read(EPISODE_STEP, value, faults)
+    data = EPISODE_STEP.read(value, faults)
     if data.get("step", index) != index:
         faults.add("$.step", f"got {data['step']}, expected {index}: the steps in their order")
     made = {
@@ -138,13 +137,6 @@ def episode_step_from_document(
     same = ("at_s", "last_command", "vetted", "executed_steps")
     fields = {key: f"$.{key}" for key in (*same, "report", "position", "frames")}
     return faults.finish(lambda: EpisodeStep(**made, **{key: data[key] for key in same}), **fields)
-
-
-def _read(kind: DocumentKind, value: Any, faults: Faults) -> dict[str, Any]:
-    """Read what must say which line of an episode it is."""
-    if isinstance(value, dict) and "schema" not in value:
-        faults.add("$.schema", f"is missing, expected {kind.schema_id!r}")
-    return kind.read(value, faults)
 
 
 def _nested(key: str, read: Callable[[Any], _Made], data: Mapping[str, Any], faults: Faults) -> Any:

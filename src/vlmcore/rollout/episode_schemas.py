@@ -115,7 +115,18 @@ _FRAME = Record(
     }
 )
 
-EPISODE = DocumentKind(
+
+def _line(name: str, title: str, keys: Mapping[str, Field]) -> DocumentKind:
+    """Make a document that must say what it is: a file may hold any line at any place."""
+    kind = DocumentKind(name=name, title=title, keys={})
+    said = {
+        "schema": Field(Text(one_of=(kind.schema_id,)), "What the line is."),
+        "version": Field(Whole(smallest=1, largest=1), "Of the schema."),
+    }
+    return attrs.evolve(kind, keys=said | dict(keys))
+
+
+EPISODE = _line(
     name="robot-episode",
     title="The first line of a recorded episode: whose it is.",
     keys={
@@ -126,7 +137,7 @@ EPISODE = DocumentKind(
     },
 )
 
-EPISODE_STEP = DocumentKind(
+EPISODE_STEP = _line(
     name="robot-episode-step",
     title="One step of the policy: what it was shown, what it proposed, what the gate made of it.",
     keys={
