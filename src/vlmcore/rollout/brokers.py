@@ -133,8 +133,8 @@ class ChunkBroker:
         Raises:
             PolicyError: If the policy failed, and that is not tolerated or nothing is left.
             UnsafeActionError: If the gate refuses the step.
-            ContractError: If the policy answers with something that is not a chunk of the space, or
-                *last_command* or *position* does not fit it.
+            ContractError: If the policy answers with something that is not a chunk of the space and
+                of the observation, or *last_command* or *position* does not fit the space.
         """
         if self._is_due():
             self._replan(observe)
@@ -173,6 +173,13 @@ class ChunkBroker:
         """Ask the policy, and put its answer in the order of the space if the gate would."""
         chunk = self._policy.infer(observation)
         require_chunk("chunk", chunk)
+        if chunk.observed_at_s != observation.captured_at_s:
+            # Of which observation is it then, and how many of its rows are past?
+            raise ContractError(
+                "chunk.observed_at_s",
+                f"got {chunk.observed_at_s!r}, expected captured_at_s of the observation that the "
+                f"policy was shown, {observation.captured_at_s!r}",
+            )
         names = self._names
         if self._reorder and chunk.names != names and set(chunk.names) == set(names):
             order = [chunk.names.index(name) for name in names]

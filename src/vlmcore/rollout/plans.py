@@ -74,7 +74,8 @@ class ActionPlan:
     Steps are counted from 0 as they are taken; no clock is read and no policy is asked. A chunk
     comes with the step at which its observation was made; what was taken since is past, and as many
     of its first rows are dropped. Until a new chunk is there the old one goes on, and so it does
-    when a new one is refused.
+    when a new one is refused. A new one replaces it to its end, also where it was longer; in an
+    ensemble, what was longer goes on.
 
     What leaves is a proposal: vet it from the last command that was really sent. If it was not
     sent, `clear` the plan: what follows in it starts from where the robot is not.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +23,11 @@ from vlmcore.safety import Remedy, SafetyGate, SafetyLatch, VettedChunk
 
 PICTURE = np.zeros((2, 2, 3), np.uint8)
 BLENDS = [None, LinearBlend(overlap=3), EnsembleBlend()]
+
+
+def now(values: Any, *names: str) -> ActionChunk:
+    """Make a chunk that answers the first observation."""
+    return attrs.evolve(chunk(values, *names), observed_at_s=0)
 
 
 class Scripted:
@@ -296,8 +302,8 @@ def test_other_errors_are_bugs_and_are_not_tolerated() -> None:
     ("answer", "problem"),
     [
         (None, "chunk: got NoneType, expected an ActionChunk"),
-        (chunk([[1.0]], "y"), "chunk.names: got y, expected x, in this order"),
-        (chunk([[1.0, 2.0]], "x", "y"), "chunk.names: got x, y, expected x, in this order"),
+        (now([[1.0]], "y"), "chunk.names: got y, expected x, in this order"),
+        (now([[1.0, 2.0]], "x", "y"), "chunk.names: got x, y, expected x, in this order"),
     ],
 )
 def test_an_answer_that_is_no_chunk_of_the_space_is_refused(answer: Any, problem: str) -> None:
@@ -307,6 +313,18 @@ def test_an_answer_that_is_no_chunk_of_the_space_is_refused(answer: Any, problem
     with pytest.raises(ContractError) as error:
         Robot(broker(Scripted(answer), tolerate_failures=9)).step()
     assert problem == str(error.value)
+
+
+def test_b1_an_answer_to_another_observation_is_refused() -> None:
+    """
+    Nobody would know how many of its rows are past, nor how old it is.
+    """
+    with pytest.raises(ContractError) as error:
+        Robot(broker(Scripted(chunk([[1.0]])))).step()
+    assert (
+        "chunk.observed_at_s: got 12.5, expected captured_at_s of the observation that the policy "
+        "was shown, 0.0" == str(error.value)
+    )
 
 
 def test_s13_names_in_another_order_are_put_in_order_only_on_request() -> None:

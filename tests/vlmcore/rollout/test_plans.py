@@ -66,16 +66,17 @@ def test_b1_a_chunk_that_is_past_as_a_whole_is_refused_and_the_old_one_goes_on(b
     assert (0, [4.0, 5.0]) == (plan.observed_at_step, taken(plan, 2))
 
 
-def test_the_old_chunk_goes_on_until_a_new_one_is_there() -> None:
+@pytest.mark.parametrize(("blend", "left"), [(None, 0), (EnsembleBlend(), 1)])
+def test_the_old_chunk_goes_on_until_a_new_one_is_there(blend: Any, left: int) -> None:
     """
-    Then it is followed no more, if the new one is to take over at once.
+    Then it is followed no more, also where it was longer; an ensemble goes on with it.
     """
-    plan = ActionPlan()
-    plan.offer(column(0, 0, 0), observed_at_step=0)
-    assert [0.0, 0.0] == taken(plan, 2)
-    plan.offer(column(9, 9), observed_at_step=2)
-    assert [9.0, 9.0] == taken(plan, 2)
-    assert 0 == plan.remaining
+    plan = ActionPlan(blend=blend)
+    plan.offer(column(*[5] * 5), observed_at_step=0)
+    assert [5.0, 5.0] == taken(plan, 2)
+    plan.offer(column(5, 5), observed_at_step=2)
+    assert [5.0, 5.0] == taken(plan, 2)
+    assert left == plan.remaining
 
 
 def test_a_new_chunk_is_faded_in_from_the_rest_of_the_old_one() -> None:
