@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGES = ("vlmcore", "vlmcore_robotics", "vlmcore_audio", "vlmcore_comfy")
+PYTEST_PLUGIN = "_vlmcore_pytest.py"
 EMBEDDED_AT_MOST_BYTES = 8_000_000
 EMBEDDED_FILES = ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja")
 
@@ -26,7 +27,9 @@ def main() -> None:
         require("site-packages" in str(module.__file__), f"{package} is the installed one")
         require(f"{package}/py.typed" in files, f"{package} has its py.typed")
     tops = {file.partition("/")[0] for file in files if not file.startswith("..")}
+    require(PYTEST_PLUGIN in tops, "the pytest plugin stands beside the packages")
     extra = {top for top in tops if top not in PACKAGES and not top.endswith(".dist-info")}
+    extra -= {PYTEST_PLUGIN, "__pycache__"}
     require(not extra, f"nothing else is installed, found {extra}")
     require(any("licenses/LICENSE" in file for file in files), "the licence is there")
     require("Apache-2.0" == distribution.metadata["License-Expression"], "and it is named")

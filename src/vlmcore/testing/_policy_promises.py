@@ -16,7 +16,10 @@ from vlmcore.testing._policy_under_test import PolicyUnderTest
 from vlmcore.testing._promises import BrokenPromiseError, require, said
 from vlmcore.testing._unusual_observations import odd_observations, unfit_cameras, unfit_states
 
-__all__ = ["PROMISES", "Promise", "Trial"]
+__all__ = ["PROMISES", "PROPERTY", "Promise", "Trial"]
+
+PROPERTY = "any observation of the robot is answered or refused"
+"""The promise that is tried with random observations, in `vlmcore.testing.policy_properties`."""
 
 
 @attrs.frozen(kw_only=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import pkgutil
 import threading
 import traceback
 from collections.abc import Callable
@@ -13,7 +15,13 @@ from vlmcore._arrays import require_positive
 
 __all__ = ["BrokenPromiseError", "keep_within", "require", "said"]
 
-_NOT_THEIRS = (Path(__file__).parents[1], Path(asyncio.__file__).parent)
+_NOT_THEIRS = (
+    str(Path(__file__).parents[1]),
+    str(Path(asyncio.__file__).parent),
+    str(Path(importlib.__file__).parent),
+    pkgutil.__file__,
+    "<frozen importlib",
+)
 
 
 class BrokenPromiseError(Exception):
@@ -64,7 +72,7 @@ def _place(error: BaseException) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not any(Path(frame.filename).is_relative_to(folder) for folder in _NOT_THEIRS)
+        if not frame.filename.startswith(_NOT_THEIRS)
     ]
     if not frames:
         return ""

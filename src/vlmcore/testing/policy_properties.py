@@ -7,6 +7,7 @@ from vlmcore._optional import optional_dependency
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, VlmcoreError
+from vlmcore.testing._policy_promises import PROPERTY
 from vlmcore.testing._policy_under_test import PolicyUnderTest, opened
 from vlmcore.testing._promises import BrokenPromiseError, keep_within, require
 from vlmcore.testing.contract_strategies import observations
@@ -15,10 +16,7 @@ from vlmcore.testing.policy_checks import MakePolicy, PolicyCheckError
 with optional_dependency("testing", "hypothesis"):
     from hypothesis import HealthCheck, given, settings
 
-__all__ = ["PROPERTY", "check_policy_properties"]
-
-PROPERTY = "any observation of the robot is answered or refused"
-"""The name of the property, as `PolicyCheckError.failures` has it."""
+__all__ = ["check_policy_properties"]
 
 
 def check_policy_properties(
