@@ -40,6 +40,7 @@ PLANTS = [
     Plant("robotics-floors", "vlmcore_robotics/helpers.py", "nothing = None"),
     Plant("sans-io", "vlmcore_robotics/wire/frames.py", "import time"),
     Plant("sans-io", "vlmcore_robotics/wire/ndarrays.py", "def later():\n    import socket"),
+    Plant("pillow-behind-resizing", "vlmcore_robotics/wire/openpi.py", "from PIL import Image"),
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
     Plant("framework-free", "vlmcore/limits.py", "import torch"),

@@ -49,7 +49,12 @@ def law() -> configparser.ConfigParser:
 
 def doors() -> frozenset[str]:
     """Name the modules that may import a framework, packages as ``name.*``."""
-    lines = law()["importlinter:contract:framework-free"]["ignore_imports"].split("\n")
+    rules = law()
+    lines = [
+        line
+        for section in rules.sections()
+        for line in rules.get(section, "ignore_imports", fallback="").splitlines()
+    ]
     return frozenset(line.split(" -> ")[0].strip() for line in lines if line.strip())
 
 
