@@ -59,6 +59,7 @@ class ActionSpace:
         max_step: The largest change from one step to the next, float64; infinite for a dimension
             that has no bound of its own, as one with levels or of a rotation.
         period: One turn of each rotation without end stops, float64; NaN for all others.
+        position_names: Those that bound a position, which the gate must be told.
         position_low: The smallest position that each change or rate may lead to, float64; minus
             infinity where nothing is said.
         position_high: The largest; infinity where nothing is said.
@@ -82,6 +83,7 @@ class ActionSpace:
     high: Float64Array = attrs.field(init=False, eq=False, repr=False)
     max_step: Float64Array = attrs.field(init=False, eq=False, repr=False)
     period: Float64Array = attrs.field(init=False, eq=False, repr=False)
+    position_names: tuple[str, ...] = attrs.field(init=False, eq=False, repr=False)
     position_low: Float64Array = attrs.field(init=False, eq=False, repr=False)
     position_high: Float64Array = attrs.field(init=False, eq=False, repr=False)
     is_change: BoolArray = attrs.field(init=False, eq=False, repr=False)
@@ -123,17 +125,14 @@ class ActionSpace:
         }
         keep = object.__setattr__  # the class is frozen, and these are made once
         keep(self, "names", names)
+        positioned = tuple(dim.name for dim in dims if dim.position_low is not None)
+        keep(self, "position_names", positioned)
         for field, values in numbers.items():
             keep(self, field, immutable(np.array(values, np.float64)))
         for field, flags in truths.items():
             keep(self, field, immutable(np.array(flags, np.bool_)))
 
     __reduce__ = through_constructor
-
-    @property
-    def position_names(self) -> tuple[str, ...]:
-        """The dimensions that bound a position, which the gate must be told."""
-        return tuple(dim.name for dim in self.dims if dim.position_low is not None)
 
     def index(self, name: str) -> int:
         """

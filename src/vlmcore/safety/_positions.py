@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -77,19 +78,22 @@ class Positions:
 
     def leads_out(
         self, values: Float64Array, reached: Float64Array, slack: float = 0.0
-    ) -> BoolArray:
+    ) -> BoolArray | None:
         """
-        Say which actions lead out, shape ``[T, P]``.
+        Say which actions lead out, shape ``[T, P]``; ``None`` if none does.
 
         Args:
             values: Actions, shape ``[T, D]``.
             reached: Where they lead, shape ``[T, P]``.
             slack: How many times the slack is added once more.
         """
-        moves, forgiven = values[:, self.columns], (1 + slack) * self.slack
-        out: BoolArray = (moves > 0) & (reached > self.high + forgiven)
-        out |= (moves < 0) & (reached < self.low - forgiven)
-        return out
+        forgiven = (1 + slack) * self.slack
+        over, under = reached > self.high + forgiven, reached < self.low - forgiven
+        if not (over.any() or under.any()):  # as nearly always
+            return None
+        moves = values[:, self.columns]
+        out: BoolArray = over & (moves > 0) | under & (moves < 0)
+        return out if out.any() else None
 
 
 def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
@@ -117,9 +121,12 @@ def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
             f"got names with missing {missing} and unknown {unknown}, expected the dimensions that "
             f"declare position_low and position_high: {', '.join(names) or 'there are none'}",
         )
-    numbers = [plain_float(position[name]) for name in names]
-    for name, number in zip(names, numbers, strict=True):
-        require_finite(**{f"position[{name!r}]": number})
+    numbers = [position[name] for name in names]
+    if set(map(type, numbers)) != {float}:  # what nearly every caller gives
+        numbers = [plain_float(number) for number in numbers]
+    if not all(type(number) is float and math.isfinite(number) for number in numbers):
+        for name, number in zip(names, numbers, strict=True):
+            require_finite(**{f"position[{name!r}]": number})
     return np.array(numbers, np.float64)
 
 

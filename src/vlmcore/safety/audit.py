@@ -211,7 +211,7 @@ def _moved(
         return (ViolationKind.POSITION_UNKNOWN, moved, None) if moved.any() else None
     path = positions.follow(values, start)[1:]
     leads_out = positions.leads_out(values, path, slack)
-    if not leads_out.any():
+    if leads_out is None:
         return None
     mask, reached = np.zeros((steps, width), np.bool_), np.full((steps, width), np.nan)
     mask[:, columns], reached[:, columns] = leads_out, path
