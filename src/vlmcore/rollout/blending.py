@@ -103,7 +103,8 @@ def smallest_overlap(
     Find the shortest transition from *old* to *new* that keeps the step bounds of *space*.
 
     What is looked at are the steps of the transition: from the last command over the blended steps
-    to the first one that is of *new* alone. How *new* goes on is not for a transition to mend.
+    to the first one that is of *new* alone. How *new* goes on is not for a transition to mend. One
+    length is tried after the other, so that time grows with the square of *most*.
 
     Args:
         old: As for `blend_chunks`.

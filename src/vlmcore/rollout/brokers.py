@@ -12,7 +12,7 @@ import numpy as np
 from vlmcore._arrays import require_count
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
-from vlmcore.errors import ContractError, PolicyError, VlmcoreError
+from vlmcore.errors import ContractError, PolicyError
 from vlmcore.policy.interface import Policy
 from vlmcore.rollout._checks import require_chunk, require_steps
 from vlmcore.rollout.plans import ActionPlan, Blend
@@ -141,7 +141,7 @@ class ChunkBroker:
         try:
             proposed = self._plan.next()
             return self._gate.vet(proposed, last_command=last_command, position=position)
-        except VlmcoreError:
+        except BaseException:  # also when somebody presses Ctrl-C: it was taken, and is not sent
             self._plan.clear()
             raise
 

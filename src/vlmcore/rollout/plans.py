@@ -172,10 +172,11 @@ class ActionPlan:
                 f"got {observed_at_step}, expected a later one than that of the chunk before, "
                 f"{newest}",
             )
-        if elapsed >= chunk.horizon:
+        horizon = min(chunk.horizon, self._horizon or chunk.horizon)
+        if elapsed >= horizon:
             raise ContractError(
                 "chunk",
-                f"got {chunk.horizon} steps from step {observed_at_step} on at step {self._step}, "
+                f"got {horizon} steps from step {observed_at_step} on at step {self._step}, "
                 "expected some that are not past",
             )
         require_finite_rows("chunk", chunk.values[elapsed:], chunk.names, first=elapsed)

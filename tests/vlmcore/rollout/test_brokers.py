@@ -193,6 +193,23 @@ def test_a_last_command_that_is_none_loses_no_step_in_silence() -> None:
     assert [1.0, 2.0] == robot.walk(2)
 
 
+def test_an_interrupted_step_is_not_taken_for_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Ctrl-C in a notebook, and the loop is started again.
+    """
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    robot = Robot(broker(Scripted(column(1, 2, 3)), replan_every=3))
+    robot.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(SafetyGate, "vet", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            robot.step()
+    assert [1.0, 2.0] == robot.walk(2)
+
+
 def test_without_a_last_command_no_target_leaves() -> None:
     """
     S3: the first step is unchecked.

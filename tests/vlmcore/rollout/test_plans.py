@@ -136,6 +136,9 @@ def test_the_execution_horizon_counts_from_the_observation() -> None:
     plan.next(2)
     plan.offer(column(*range(1, 9)), observed_at_step=1)
     assert (2, [2.0, 3.0]) == (plan.remaining, taken(plan, 2))
+    plan.clear()
+    with pytest.raises(ContractError, match="got 3 steps from step 1 on at step 4, expected some"):
+        plan.offer(column(*range(1, 9)), observed_at_step=1)
 
 
 def test_what_leaves_is_of_the_newest_chunk_and_not_vetted() -> None:
@@ -282,17 +285,19 @@ class PlanUnderOffers(RuleBasedStateMachine):
         self.plan = ActionPlan()
         self.taken = 0
         self.newest = -1
+        self.horizon = 99
 
     @rule(blend=st.sampled_from(BLENDS), horizon=st.sampled_from((None, 1, 4)))
     @precondition(lambda self: self.plan.step == 0 and self.newest < 0)
     def choose(self, blend: Any, horizon: int | None) -> None:
         self.plan = ActionPlan(blend=blend, execution_horizon=horizon)
+        self.horizon = horizon or 99
 
     @rule(late=st.integers(0, 6), length=st.integers(1, 8))
     def offer(self, late: int, length: int) -> None:
         seen_at = max(self.plan.step - late, 0)
         predicted = column(*range(seen_at, seen_at + length))
-        is_past = seen_at + length <= self.plan.step
+        is_past = seen_at + min(length, self.horizon) <= self.plan.step
         if is_past or seen_at <= self.newest:
             with pytest.raises(ContractError):
                 self.plan.offer(predicted, observed_at_step=seen_at)
