@@ -183,17 +183,18 @@ class _Export:
     def _add_actions(self, step: EpisodeStep, moments: Sequence[Moment]) -> None:
         proposed = _in_order(step, self._space)[: len(moments)]
         sent, marks = step.sent, _marks(step, self._space)
-        called = "proposed" if step.executed_steps else "not_sent"
+        is_sent = step.executed_steps > 0
+        called = "proposed" if is_sent else "not_sent"
         marked = np.where(np.isfinite(proposed), proposed, _instead(step, len(moments)))
         self._add_bounds(moments[0])
         for dim, entity in enumerate(self._actions):
-            self._add_finite(f"{entity}/{called}", moments, proposed[:, dim])
+            self._add_finite(f"{entity}/{called}", moments, proposed[:, dim], gaps=is_sent)
             self._recording.values(f"{entity}/sent", moments[: len(sent)], sent[:, dim].tolist())
             broken = np.where(marks[: len(moments), dim], marked[:, dim], np.nan)
             self._add_finite(f"{entity}/violations", moments, broken, gaps=False)
 
     def _add_finite(
-        self, entity: str, moments: Sequence[Moment], values: Float64Array, *, gaps: bool = True
+        self, entity: str, moments: Sequence[Moment], values: Float64Array, *, gaps: bool
     ) -> None:
         """Write what is finite; NaN for all else, if a line is to have a gap there."""
         finite = np.isfinite(values)
