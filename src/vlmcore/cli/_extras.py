@@ -41,7 +41,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     },
     "lab": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
     "ray": {"ray": "2.40"},
-    "rerun": {"rerun-sdk": "0.22", "pillow": "10"},
+    "rerun": {"rerun-sdk": "0.24", "pillow": "10"},
     "plot": {"matplotlib": "3.8", "pillow": "10"},
     "testing": {"hypothesis": "6.100", "pytest": "8"},
 }

@@ -91,7 +91,8 @@ def _no_such_command(command: str, known: Sequence[str], broken: Sequence[Broken
     if near:
         hint = f"did you mean {near[0]!r}?"
     elif command == "-" or command.startswith("data:") or Path(command).exists():
-        hint = f"did you mean 'vlmcore describe {command}'?"
+        meant = "actions check" if Path(command).suffix in {".json", ".npy"} else "describe"
+        hint = f"did you mean 'vlmcore {meant} {command}'?"
     else:
         hint = f"there are {', '.join(known)}"
     if broken:

@@ -55,6 +55,16 @@ def test_an_image_without_a_command_is_told_the_command(command, pictures) -> No
     assert f"did you mean 'vlmcore describe {pictures.red}'?" in done.err
 
 
+def test_a_recorded_chunk_without_a_command_is_told_the_command(command, tmp_path) -> None:
+    """
+    A document or an array is no image.
+    """
+    file = tmp_path / "chunk.json"
+    file.write_text("[[0]]")
+
+    assert f"did you mean 'vlmcore actions check {file}'?" in command(str(file)).err
+
+
 def test_a_wrong_word_cannot_control_the_terminal(command, pictures) -> None:
     """
     Complaints about the command line show control characters and do not obey them.
