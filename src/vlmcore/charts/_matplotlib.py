@@ -138,25 +138,25 @@ class _Axis:
     places: Callable[[Float64Array], Float64Array]
 
 
-def _as_they_are(values: Float64Array) -> Float64Array:
-    return values
-
-
 def _axis(axes: Axes, scale: Scale) -> _Axis:
     """Place values as they are, or, where that would overflow, between 0 and 1."""
     span = scale.top / 2 - scale.bottom / 2
     if _PLAIN[0] < span and max(abs(scale.bottom), abs(scale.top)) < _PLAIN[1]:
-        return _Axis(axes, scale, _as_they_are)
-    ticks = scale.ticks(4)
-    axes.set_yticks([tick.place for tick in ticks], [tick.label for tick in ticks])
-    return _Axis(axes, Scale(0.0, 1.0), scale.places)
+        far = 100 * span  # what is beyond is drawn there; matplotlib would overflow
+        places = partial(np.clip, a_min=scale.bottom - far, a_max=scale.top + far)
+        made = _Axis(axes, scale, places)
+    else:
+        ticks = scale.ticks(4)
+        axes.set_yticks([tick.place for tick in ticks], [tick.label for tick in ticks])
+        made = _Axis(axes, Scale(0.0, 1.0), lambda values: np.clip(scale.places(values), -100, 100))
+    axes.set_ylim(made.scale.bottom, made.scale.top)
+    return made
 
 
 def _panel(axes: Axes, chart: Chart, panel: Panel, *, grouped: bool) -> None:
     axis = _axis(axes, panel.scale)
     _ground(axis, chart, panel)
     handles = [_series(axis, chart, dim, STYLES[i]) for i, dim in enumerate(panel.dims)]
-    axes.set_ylim(axis.scale.bottom, axis.scale.top)
     _looks(axes)
     names = [chart.names[dim] for dim in panel.dims]
     unit = chart.unit(panel.dims[0])
