@@ -251,10 +251,14 @@ def step_towards(start: Float64Array, targets: Float64Array, max_angle: float) -
 
 def _part_of_the_way(a: list[float], b: list[float], share: float) -> list[float]:
     """Do what `slerp` does, for one step."""
-    side = _aligned(np.array(b), np.array(a)).tolist()
-    half = 2 * math.atan2(math.dist(a, side), math.hypot(*map(float.__add__, a, side)))
+    dot = sum(map(float.__mul__, a, b))
+    if dot == 0:
+        b = _aligned(np.array(b), np.array(a)).tolist()
+    elif dot < 0:
+        b = [-each for each in b]
+    half = 2 * math.atan2(math.dist(a, b), math.hypot(*map(float.__add__, a, b)))
     of_a, of_b = math.sin((1 - share) * half), math.sin(share * half)
-    made = [of_a * x + of_b * y for x, y in zip(a, side, strict=True)]
+    made = [of_a * x + of_b * y for x, y in zip(a, b, strict=True)]
     norm = math.hypot(*made)
     return [each / norm for each in made]
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore.contracts.dimensions import ActionDim
 from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.safety._orientations import Orientation
 from vlmcore.safety._positions import Positions
 from vlmcore.safety._slack import STEP_SLACK, STEP_SLACK_SHARE, slack_of
 
@@ -94,10 +95,11 @@ class Rules:
         allowed_step: The sum of the two.
         changes: Indices of changes and rates, discrete ones too.
         free_changes: Indices of those that are neither discrete nor bound in where they lead.
-        linear: Indices of targets that are neither periodic nor discrete.
+        linear: Indices of targets that are neither periodic nor discrete nor of a rotation.
         periodic: Indices of targets that come round again.
         turn: Their periods.
         levels: The discrete dimensions.
+        orientations: The rotations in space.
         positions: The changes and rates that are bound in where they lead; ``None`` if none is.
     """
 
@@ -113,6 +115,7 @@ class Rules:
     periodic: _Indices
     turn: Float64Array
     levels: tuple[Levels, ...]
+    orientations: tuple[Orientation, ...]
     positions: Positions | None
 
     @classmethod
@@ -123,6 +126,7 @@ class Rules:
         scale = np.maximum(largest, np.where(np.isfinite(step), step, 0.0))
         slack = slack_of(scale, step)
         is_periodic = np.isfinite(period)
+        is_turned = np.array([dim.rotation is not None for dim in space.dims])
         # Half the slack, so that the audit, which rounds otherwise, agrees at the very edge.
         jumps = step + slack / 2
         return cls(
@@ -136,7 +140,7 @@ class Rules:
             free_changes=np.flatnonzero(
                 space.is_change & ~space.is_discrete & np.isneginf(space.position_low)
             ),
-            linear=np.flatnonzero(~(space.is_change | space.is_discrete | is_periodic)),
+            linear=np.flatnonzero(~(space.is_change | space.is_discrete | is_periodic | is_turned)),
             periodic=np.flatnonzero(is_periodic),
             turn=period[is_periodic],
             levels=tuple(
@@ -144,6 +148,7 @@ class Rules:
                 for i, dim in enumerate(space.dims)
                 if dim.is_discrete
             ),
+            orientations=Orientation.of(space),
             positions=Positions.of(space),
         )
 

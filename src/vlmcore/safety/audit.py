@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from vlmcore._arrays import BoolArray, Float64Array, immutable, readonly_float64
+from vlmcore._rotations import bounds_of_measure, is_rotation, measure
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
+from vlmcore.safety._orientations import find_turns
 from vlmcore.safety._positions import Positions, read_position
 from vlmcore.safety._rules import Rules
+from vlmcore.safety._slack import STEP_SLACK
 from vlmcore.safety.findings import KINDS, Findings, ViolationKind
 
 __all__ = ["audit", "find", "read_last_command"]
@@ -26,6 +29,10 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
     what holding would have sent: the last finite value of a target, zero for a change. Bounds are
     compared exactly. Steps may be longer than their bound by what float32 cannot help:
     ``4 * 2**-23`` of the largest value that the dimension allows, at most a hundredth of the bound.
+
+    A step of a rotation in space is the angle from the last one that is a rotation. Numbers that
+    are none, as a quaternion whose norm is off 1 by more than a hundredth, are found as that. What
+    is found of a rotation is counted once, at its first dimension.
 
     Changes, and rates times the time of a step, are added up from *position* where a dimension says
     where that may lead. Nothing may lead out, or further out; from outside, only inwards.
@@ -76,8 +83,8 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
         The command in the order of the space, shape ``[D]``; ``None`` if it is.
 
     Raises:
-        ContractError: If names are missing or unknown, or if it is not one finite number for each
-            dimension.
+        ContractError: If names are missing or unknown, if it is not one finite number for each
+            dimension, or if it is no rotation where it must be one.
     """
     if last_command is None:
         return None
@@ -113,6 +120,15 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
             f"got {reference[dim]} for {names[dim]!r}, expected finite numbers, "
             "or None where nobody knows",
         )
+    for group in space.rotations:
+        numbers = reference[group.columns(space.dims)]
+        if not is_rotation(numbers, group.form, STEP_SLACK):
+            least, most = bounds_of_measure(group.form)
+            raise ContractError(
+                "last_command",
+                f"got {measure(numbers, group.form):g} as the measure of {group.name!r}, expected "
+                f"{least:g} to {most:g}, as {group.form} has",
+            )
     return reference
 
 
@@ -139,6 +155,7 @@ def find(
         path = np.concatenate((start[np.newaxis], values))
         within = path >= rules.low
         within &= path <= rules.high
+        came = path
         is_within = _all(within)
         finite = None if is_within else np.isfinite(values)
         if finite is not None and not _all(finite):
@@ -147,11 +164,14 @@ def find(
         allowed = rules.allowed_step + slack * rules.slack if slack else rules.allowed_step
         kept = np.abs(steps) <= allowed
         levels = _are_levels(values, rules)
+        unsound = None
+        if rules.orientations:
+            unsound = find_turns(rules.orientations, came, steps=steps, kept=kept, slack=slack)
         # From here on there is zero where a change is not finite.
         moved = (
             None if rules.positions is None else _moved(path[1:], rules.positions, position, slack)
         )
-    is_kept = is_within and _all(kept) and (levels is None or _all(levels))
+    is_kept = is_within and _all(kept) and unsound is None and (levels is None or _all(levels))
     unknown = reference is None and len(rules.changes) < len(rules.low)
     if is_kept and not unknown and moved is None:
         return None
@@ -163,6 +183,8 @@ def find(
         masks[ViolationKind.STEP] &= finite & np.isfinite(path[:-1])
     if levels is not None:
         masks[ViolationKind.NOT_A_LEVEL] = within & ~levels
+    if unsound is not None:
+        masks[ViolationKind.NOT_A_ROTATION] = unsound
     if reference is None:
         masks[ViolationKind.START_UNKNOWN] = ~rules.space.is_change[np.newaxis]
     else:

@@ -41,6 +41,10 @@ _COUNTS = {
     ViolationKind.OUT_OF_BOUNDS: ("out_of_bounds_values", "Below the smallest, above the largest."),
     ViolationKind.STEP: ("per_step_delta_values", "Too far from the step before."),
     ViolationKind.NOT_A_LEVEL: ("not_a_level_values", "Between levels; none if missing."),
+    ViolationKind.NOT_A_ROTATION: (
+        "not_a_rotation_values",
+        "Numbers that are no rotation together, counted once for each; none if missing.",
+    ),
     ViolationKind.POSITION: (
         "position_values",
         "Changes and rates that lead out of the positions that are allowed; none if missing.",

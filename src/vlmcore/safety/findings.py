@@ -8,7 +8,9 @@ import attrs
 import numpy as np
 
 from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore._rotations import bounds_of_measure, measure
 from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.contracts.rotations import RotationGroup
 
 __all__ = ["KINDS", "WORDS", "Findings", "Violation", "ViolationKind"]
 
@@ -22,6 +24,7 @@ class ViolationKind(enum.Enum):
     OUT_OF_BOUNDS = "out_of_bounds"  # below low or above high
     STEP = "step"  # further from the step before than max_step
     NOT_A_LEVEL = "not_a_level"  # between the levels of a discrete dimension
+    NOT_A_ROTATION = "not_a_rotation"  # numbers that are no rotation in space together
     POSITION = "position"  # leads out of where the thing that is moved may be
     START_UNKNOWN = "start_unknown"  # a target without a last command: its first step is unbounded
     REFERENCE_OUT_OF_BOUNDS = "reference_out_of_bounds"  # the last command itself is out of bounds
@@ -45,6 +48,7 @@ WORDS = {
     ViolationKind.OUT_OF_BOUNDS: "out of bounds",
     ViolationKind.STEP: "too far from the step before",
     ViolationKind.NOT_A_LEVEL: "not a level",
+    ViolationKind.NOT_A_ROTATION: "not a rotation",
     ViolationKind.POSITION: "leads out of the positions that are allowed",
     ViolationKind.START_UNKNOWN: "without a last command",
     ViolationKind.REFERENCE_OUT_OF_BOUNDS: "with a last command out of bounds",
@@ -60,13 +64,15 @@ class Violation:
     Attributes:
         kind: What is wrong.
         step: In which step of the chunk, from 0; ``None`` for the last command.
-        dim: In which dimension.
+        dim: In which dimension; for a rotation in space its first one.
         name: The name of the dimension.
         value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for
-            a change or a rate, how much faster it got. For `ViolationKind.POSITION` it is where it
-            leads.
-        limit: What it breaks: the bound, the step bound, the nearest level, the bound of positions;
-            ``None`` where there is no number.
+            a change or a rate, how much faster it got; for a rotation in space the angle in
+            radians. For `ViolationKind.POSITION` it is where it leads. For
+            `ViolationKind.NOT_A_ROTATION` it is the norm of a quaternion, the angle about an axis,
+            or the least of the lengths of two columns and the sine between them.
+        limit: What it breaks: the bound, the step bound, the nearest level, the bound of positions
+            or of the norm; ``None`` where there is no number.
     """
 
     kind: ViolationKind
@@ -121,12 +127,18 @@ class Findings:
         """
         Say which values of the chunk break anything, shape ``[T, D]``.
 
-        What is wrong with the last command, or that there is none, marks no value.
+        What is wrong with the last command, or that there is none, marks no value. What is wrong
+        with a rotation marks all its numbers.
         """
         marked = np.zeros(self.values.shape, np.bool_)
         for kind, mask in self.masks.items():
             if kind.is_of_values:
                 marked |= mask
+        for group in self.space.rotations:
+            at = group.columns(self.space.dims)
+            for kind in (ViolationKind.STEP, ViolationKind.NOT_A_ROTATION):
+                if kind in self.masks:
+                    marked[:, at] |= self.masks[kind][:, at.start, np.newaxis]
         return marked
 
     def columns(self) -> BoolArray:
@@ -161,10 +173,12 @@ class Findings:
             case ViolationKind.OUT_OF_BOUNDS:
                 limit = high if value > high else low
             case ViolationKind.STEP:
-                value, limit = float(self.steps[step, dim]), float(self.space.max_step[dim])
+                value, limit = float(self.steps[step, dim]), self._step_bound(dim)
             case ViolationKind.NOT_A_LEVEL:
                 levels = self.space.dims[dim].levels or ()
                 limit = min(levels, key=lambda level: abs(level - value))
+            case ViolationKind.NOT_A_ROTATION:
+                value, limit = self._measured(step, dim)
             case ViolationKind.POSITION:
                 assert self.reached is not None
                 limits = self.space.position_low[dim], self.space.position_high[dim]
@@ -176,3 +190,21 @@ class Findings:
                 limit = high if value > high else low
         name = self.space.names[dim]
         return Violation(kind=kind, step=at, dim=dim, name=name, value=value, limit=limit)
+
+    def _rotation_of(self, dim: int) -> RotationGroup | None:
+        name = self.space.dims[dim].rotation
+        return next((group for group in self.space.rotations if group.name == name), None)
+
+    def _step_bound(self, dim: int) -> float:
+        group = self._rotation_of(dim)
+        if group is None:
+            return float(self.space.max_step[dim])
+        return group.step_rad(self.space.rate_hz)
+
+    def _measured(self, step: int, dim: int) -> tuple[float, float]:
+        """Say what numbers are instead of a rotation, and the bound that this breaks."""
+        group = self._rotation_of(dim)
+        assert group is not None
+        value = float(measure(self.values[step, group.columns(self.space.dims)], group.form))
+        least, most = bounds_of_measure(group.form)
+        return value, most if value > most else least

@@ -266,7 +266,8 @@ def _why_unsafe(findings: Findings) -> RefusalReason:
 
 def _why_unknown(findings: Findings) -> RefusalReason:
     """Say why nothing can be clamped from a start that is unknown."""
-    lost = findings.masks.get(ViolationKind.NON_FINITE)
-    if lost is not None and (lost[0] & findings.masks[ViolationKind.START_UNKNOWN][0]).any():
-        return RefusalReason.NO_REFERENCE
+    for kind in (ViolationKind.NON_FINITE, ViolationKind.NOT_A_ROTATION):
+        lost = findings.masks.get(kind)
+        if lost is not None and (lost[0] & findings.masks[ViolationKind.START_UNKNOWN][0]).any():
+            return RefusalReason.NO_REFERENCE
     return RefusalReason.FIRST_STEP_UNCHECKED

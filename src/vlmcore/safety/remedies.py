@@ -79,9 +79,9 @@ def clamp(
     Move each value to the nearest one that keeps the limits, step after step.
 
     What may follow is counted from the last step as it was made here, not as it came. What is not
-    finite is held: a target stays, a change is zero. Dimensions are independent of each other; only
-    those in *columns* are touched. What overflows on the way is clipped: NumPy's warnings about it
-    are the caller's to silence.
+    finite, or no rotation, is held: a target stays, a change is zero. Dimensions are independent of
+    each other, but for those of a rotation; only those in *columns* are touched. What overflows on
+    the way is clipped: NumPy's warnings about it are the caller's to silence.
 
     Args:
         values: Actions, shape ``[T, D]``.
@@ -113,6 +113,9 @@ def clamp(
     if at.size:
         limits = (rules.low[at], rules.high[at], rules.max_step[at])
         out[:, at] = _walk_angles(values[:, at], start[at], *limits)
+    for each in rules.orientations:
+        if columns[each.at].any():
+            out[:, each.at] = each.walk(values[:, each.at], start[each.at])
     for levels in rules.levels:
         column = levels.column
         if columns[column]:
