@@ -8,7 +8,7 @@ import attrs
 
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._files import write_bytes
-from vlmcore.cli._recordings import Recording, Recordings
+from vlmcore.cli._recordings import Recording, RecordingFile
 from vlmcore.cli._robots import Start
 from vlmcore.cli._terminal import Terminal
 from vlmcore.cli._verdicts import verdict_lines
@@ -42,14 +42,14 @@ class Checking:
     start: Start
     output: str | None
 
-    def run(self, recordings: Recordings, *, as_json: bool) -> ExitCode:
+    def run(self, file: RecordingFile, *, as_json: bool) -> ExitCode:
         """
         Check one recording.
 
         Raises:
             ContractError: If it cannot be read, or *output* cannot be written.
         """
-        recording = recordings.read()
+        recording = file.read()
         report, vetted = self._vet(recording.chunk)
         if as_json:
             self.terminal.document(safety_report_to_document(report), indent=2)

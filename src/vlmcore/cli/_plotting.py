@@ -7,7 +7,7 @@ import attrs
 from vlmcore.cli._checking import note_template
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._files import write_bytes
-from vlmcore.cli._recordings import Recordings
+from vlmcore.cli._recordings import RecordingFile
 from vlmcore.cli._robots import Start
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError
@@ -44,7 +44,7 @@ class Plotting:
     width_px: int
     height_px: int | None
 
-    def run(self, recordings: Recordings) -> ExitCode:
+    def run(self, file: RecordingFile) -> ExitCode:
         """
         Draw one recording.
 
@@ -53,7 +53,7 @@ class Plotting:
                 written.
             MissingDependencyError: If Pillow is not installed.
         """
-        chunk, gate = recordings.read().chunk, self.gate
+        chunk, gate = file.read().chunk, self.gate
         start, report = self.start, None
         if gate is not None:
             report = gate.check(chunk, last_command=start.last_command, position=start.position)
@@ -70,8 +70,8 @@ class Plotting:
                 raise
             raise ContractError(_OPTIONS[error.field], error.problem) from None
         write_bytes(self.output, encode_png(picture))
-        if report is not None and report.total:
-            self.terminal.note(f"{report.total} violations are marked")
+        if report is not None and (marked := int(report.marks().sum())):
+            self.terminal.note(f"{marked} values break a limit, and are marked")
         if not self.output.lower().endswith(".png"):
             self.terminal.note(f"{self.output}: is a PNG, whatever its name says")
         note_template(self.terminal, None if gate is None else gate.embodiment)

@@ -18,7 +18,7 @@ from vlmcore.contracts.responses import NEVER_STREAMS, chunk_from_response
 from vlmcore.errors import ContractError, PolicyError
 from vlmcore.limits import ContractLimits, DocumentLimits
 
-__all__ = ["Recording", "Recordings", "read_document"]
+__all__ = ["Recording", "RecordingFile", "read_document"]
 
 _LIMITS = ContractLimits()
 _MOST_TEXT = DocumentLimits().max_document_bytes
@@ -47,7 +47,7 @@ class Recording:
 
 
 @attrs.frozen(kw_only=True)
-class Recordings:
+class RecordingFile:
     """
     Reads one file, or standard input: an array of ``numpy.save``, or JSON.
 
@@ -100,7 +100,7 @@ class Recordings:
         if self.names is None:
             raise ContractError(self.word, "does not name its dimensions: --embodiment does")
         name = "standard input" if self.word == STANDARD_INPUT else Path(self.word).name
-        source = name if name.isprintable() else "recorded actions"
+        source = name if name.isprintable() and name.strip() else "recorded actions"
         chunk = chunk_from_response(
             answer,
             names=self.names,

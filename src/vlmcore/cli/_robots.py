@@ -44,11 +44,11 @@ def robot_of(word: str) -> Embodiment:
 
 
 def _is_file(word: str) -> bool:
-    """Say whether *word* is a path, be there a file or not."""
+    """Say whether *word* is a path, be there a file or not; numbers never are."""
     if word.lower().endswith(".json"):
         return True
     try:
-        return bool(word.strip()) and Path(word).exists()
+        return bool(word.strip()) and not _is_number(word.partition(",")[0]) and Path(word).exists()
     except (OSError, ValueError):  # too long, or a NUL in it
         return False
 
@@ -108,6 +108,8 @@ def _said(word: str | None, option: str) -> Any:
     if not _is_file(word):
         return _numbers(word, option)
     value = read_document(word)
+    if value is None:
+        raise ContractError(word, "holds null, expected numbers")
     if isinstance(value, dict) and "action" in value:
         with told_of(word):
             return action_step_from_document(value).action
@@ -129,13 +131,18 @@ def _numbers(word: str, option: str) -> list[float] | dict[str, float]:
 
 
 def _number(text: str, option: str) -> float:
+    if not _is_number(text):
+        words = "numbers, name=number, a file or 'unknown'"
+        raise ContractError(option, f"got {text!r:.80}, expected {words}")
+    return float(text)
+
+
+def _is_number(text: str) -> bool:
     try:
-        if "_" not in text:  # Python reads 1_000
-            return float(text)
+        float(text)
     except ValueError:
-        pass
-    words = "numbers, name=number, a file or 'unknown'"
-    raise ContractError(option, f"got {text!r:.80}, expected {words}")
+        return False
+    return "_" not in text  # Python reads 1_000
 
 
 def streams_of(word: str | None) -> dict[str, int] | None:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from vlmcore.cli._checking import Checking
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._plotting import Plotting
-from vlmcore.cli._recordings import Recordings
+from vlmcore.cli._recordings import RecordingFile
 from vlmcore.cli._robots import Start, robot_of, start_of, streams_of
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError
@@ -187,7 +187,7 @@ def _run(
 def _check(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     gate, start = _robot(arguments, Remedy(arguments.mode))
     checking = Checking(terminal=terminal, gate=gate, start=start, output=arguments.output)
-    return checking.run(_recordings(arguments, gate), as_json=arguments.json)
+    return checking.run(_recording_file(arguments, gate), as_json=arguments.json)
 
 
 def _plot(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
@@ -207,7 +207,7 @@ def _plot(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         width_px=arguments.width,
         height_px=arguments.height,
     )
-    return plotting.run(_recordings(arguments, gate))
+    return plotting.run(_recording_file(arguments, gate))
 
 
 def _robot(arguments: argparse.Namespace, remedy: Remedy) -> tuple[SafetyGate, Start]:
@@ -221,8 +221,8 @@ def _robot(arguments: argparse.Namespace, remedy: Remedy) -> tuple[SafetyGate, S
     return gate, start
 
 
-def _recordings(arguments: argparse.Namespace, gate: SafetyGate | None) -> Recordings:
-    return Recordings(
+def _recording_file(arguments: argparse.Namespace, gate: SafetyGate | None) -> RecordingFile:
+    return RecordingFile(
         word=arguments.file,
         names=None if gate is None else gate.actions.names,
         reorder=arguments.reorder,

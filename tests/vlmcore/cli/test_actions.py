@@ -201,6 +201,40 @@ def test_the_last_command_is_a_file(check, files, text) -> None:
     assert (0, 0) == (plain.code, step.code)
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("null", "holds null, expected numbers"),
+        ("[0]", "got 1 numbers, expected 2"),
+        ('{"x": 0}', "got names with missing ['y']"),
+        ('{"action": {"x": 0}}', "$.source: is missing"),
+        ("[0, NaN]", "got NaN"),
+        ("3", "got int, expected an array"),
+    ],
+)
+def test_a_file_that_holds_no_last_command_is_told_in_one_line(check, files, text, problem) -> None:
+    """
+    With its name; nothing in it means that nobody knows.
+    """
+    file = files.folder / "last.json"
+    file.write_text(text)
+    done = check(files.safe, previous=str(file))
+
+    assert (1, "", 1) == (done.code, done.out, done.err.count("\n"))
+    assert done.err.startswith(f"vlmcore: {file}: ")
+    assert problem in done.err
+
+
+def test_numbers_are_numbers_also_where_a_file_is_called_so(check, files, monkeypatch) -> None:
+    """
+    A stray file called ``0,0`` does not say where a robot is.
+    """
+    monkeypatch.chdir(files.folder)
+    Path("0,0").write_text("[0.9, 0.9]")
+
+    assert 0 == check(files.safe, previous="0,0").code
+
+
 def test_the_last_command_is_used(check, files) -> None:
     """
     From elsewhere the same chunk is too far away.
@@ -818,7 +852,7 @@ def test_a_plot_is_a_png_of_the_size_that_was_asked_for(command, files) -> None:
     words = ("--embodiment", files.robot, "--previous", "zero", "--width", 640, "--height", 300)
     done = command("actions", "plot", files.folder / "a.npy", "-o", files.folder / "a.png", *words)
 
-    assert (0, "", "3 violations are marked\n") == (done.code, done.out, done.err)
+    assert (0, "", "2 values break a limit, and are marked\n") == (done.code, done.out, done.err)
     picture = load_image(files.folder / "a.png")
     assert (300, 640, 3) == picture.shape
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 10
