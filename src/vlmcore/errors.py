@@ -298,9 +298,7 @@ class PolicyError(VlmcoreError):
 class PolicyUnavailableError(PolicyError, ConnectionError):
     """A policy cannot be reached; nothing was asked yet, so trying again is sensible."""
 
-    def __init__(self, policy: str, problem: str) -> None:
-        super().__init__(policy, problem)
-        self.errno = self.strerror = None  # OSError takes two arguments for these
+    errno = strerror = None  # OSError takes two arguments for these
 
 
 class PolicyTimeoutError(PolicyError, TimeoutError):
@@ -312,9 +310,10 @@ class PolicyTimeoutError(PolicyError, TimeoutError):
         waited_s: For how long.
     """
 
+    errno = strerror = None
+
     def __init__(self, policy: str, wait: str, waited_s: float) -> None:
         super().__init__(policy, f"no {wait} within {waited_s:.3g} s")
-        self.errno = self.strerror = None  # OSError takes two arguments for these
         self.args = (policy, wait, waited_s)
         self.wait = wait
         self.waited_s = waited_s

@@ -174,3 +174,13 @@ def test_a_missing_package_is_found_where_import_error_keeps_it() -> None:
     ``ImportError.name`` is what tools look at.
     """
     assert "PIL" == MissingDependencyError("PIL", "local").name
+
+
+@pytest.mark.parametrize(
+    "error", [PolicyUnavailableError("p", "is away"), PolicyTimeoutError("p", "reply", 1.0)]
+)
+def test_a_connection_error_has_no_number_of_the_system(error: OSError) -> None:
+    """
+    ``OSError`` takes the first of two arguments for one.
+    """
+    assert (None, None) == (error.errno, error.strerror)
