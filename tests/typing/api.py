@@ -15,10 +15,18 @@ import numpy.typing as npt
 from typing_extensions import assert_type
 
 import vlmcore
-from vlmcore.policy import Policy
+from vlmcore.contracts.observation import Observation
+from vlmcore.policy import AsyncPolicy, Policy
 from vlmcore.rollout import ActionSink, ChunkBroker, LinearBlend, blend_chunks, hand_off
 from vlmcore.safety import Remedy, SafetyReport, ViolationKind
-from vlmcore.testing import EchoPredictor, check_predictor
+from vlmcore.testing import (
+    AsyncScriptedPolicy,
+    EchoPredictor,
+    PolicyCheckReport,
+    ScriptedPolicy,
+    check_policy,
+    check_predictor,
+)
 
 
 def journey(path: Path, pixels: npt.NDArray[np.float32], cancel: vlmcore.CancelToken) -> None:
@@ -92,6 +100,19 @@ def protocols(prompt: vlmcore.Prompt) -> None:
     """The predictor without a model is a `Predictor`, and so may one of a user's be."""
     predictor: vlmcore.Predictor = EchoPredictor()
     check_predictor(lambda: predictor, prompt)
+
+
+def policies(observation: Observation) -> None:
+    """The policies without a model are policies, and factories of either kind may be checked."""
+    policy: Policy = ScriptedPolicy([])
+    awaited: AsyncPolicy = AsyncScriptedPolicy([])
+
+    async def connect() -> AsyncPolicy:
+        return awaited
+
+    assert_type(check_policy(lambda: policy, observation), PolicyCheckReport)
+    check_policy(connect, observation)
+    check_policy(lambda: 3, observation)  # type: ignore[arg-type, return-value]
 
 
 def errors(error: vlmcore.VlmcoreError) -> None:
