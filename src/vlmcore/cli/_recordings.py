@@ -17,6 +17,7 @@ from vlmcore.contracts.json_text import read_json
 from vlmcore.contracts.responses import NEVER_STREAMS, chunk_from_response
 from vlmcore.errors import ContractError, PolicyError
 from vlmcore.limits import ContractLimits, DocumentLimits
+from vlmcore.rollout.episode_schemas import NOT_FINITE
 
 __all__ = ["Recording", "RecordingFile", "read_document"]
 
@@ -29,6 +30,8 @@ _NO_TEXT = {
     b"\xff\xfe": "is text in UTF-16, expected UTF-8",
     b"\xfe\xff": "is text in UTF-16, expected UTF-8",
 }
+# What stands for numbers that JSON does not know: null in many files, their names in our episodes.
+_GAPS: Mapping[str | None, float] = {None: math.nan, **NOT_FINITE}
 _DOCUMENT_KEYS = {"source", "action_names", "actions"}
 
 
@@ -185,10 +188,10 @@ def _is_object(line: bytes) -> bool:
 
 
 def _with_gaps(value: Any) -> Any:
-    """Put NaN where null stands among numbers."""
+    """Put NaN where null stands among numbers, and numbers where their names stand."""
     if isinstance(value, list):
-        lost = None if any(isinstance(each, Mapping) for each in value) else math.nan
-        return [lost if each is None else _with_gaps(each) for each in value]
+        gaps = {} if any(isinstance(each, Mapping) for each in value) else _GAPS
+        return [_with_gaps(gaps.get(each, each) if _is_gap(each) else each) for each in value]
     if isinstance(value, Mapping):
         return {
             key: each if key in NEVER_STREAMS else _with_gaps(each) for key, each in value.items()
@@ -197,7 +200,11 @@ def _with_gaps(value: Any) -> Any:
 
 
 def _without_gaps(value: Any) -> Any:
-    """Put zero where null, NaN or infinity stands among numbers."""
+    """Put zero where there is no finite number among numbers."""
     if isinstance(value, list):
-        return [0.0 if each is None else _without_gaps(each) for each in value]
+        return [0.0 if _is_gap(each) else _without_gaps(each) for each in value]
     return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value in _GAPS)

@@ -397,6 +397,8 @@ def test_nan_in_an_array_is_found_by_the_gate(check, files) -> None:
         '[{"actions": [[null, 0]]}, null]',
         '{"source": "a", "action_names": ["x", "y"], "actions": [[NaN, 0], [0, 0]]}',
         '{"source": "a", "action_names": ["x", "y"], "actions": [[0, null]]}',
+        '{"source": "a", "action_names": ["x", "y"], "actions": [[0, "NaN"]]}',
+        '[["-Infinity", 0]]',
     ],
 )
 def test_nan_in_json_is_found_by_the_gate_if_it_is_asked_for(check, files, text) -> None:
