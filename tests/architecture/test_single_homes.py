@@ -19,8 +19,8 @@ FACTS = {
     ("vlmcore.media._pillow", 65535): "the largest 16-bit sample",
     ("vlmcore.media.arrays", 1 << 18): "values converted at a time",
     ("vlmcore.media.sources", 1 << 20): "bytes read at a time",
-    ("vlmcore.testing.contract_strategies", 1 << 63): "64-bit numbers",
-    ("vlmcore.testing.contract_strategies", 1 << 64): "64-bit numbers",
+    ("vlmcore.testing._json_strategies", 1 << 63): "64-bit numbers",
+    ("vlmcore.testing._json_strategies", 1 << 64): "64-bit numbers",
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
 }

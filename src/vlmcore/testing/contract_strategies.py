@@ -23,6 +23,7 @@ from vlmcore.limits import ContractLimits
 from vlmcore.safety.findings import ViolationKind
 from vlmcore.safety.remedies import Remedy
 from vlmcore.safety.report import RefusalReason, SafetySummary
+from vlmcore.testing._json_strategies import hostile_json, json_objects
 from vlmcore.testing._rotation_strategies import some_rotations
 
 with optional_dependency("testing", "hypothesis"):
@@ -190,29 +191,6 @@ def hostile_actions(*, steps: int, dims: int) -> st.SearchStrategy[Float64Array]
     return hnp.arrays("float64", (steps, dims), elements=hostile_numbers())
 
 
-def json_objects(*, max_leaves: int = 10) -> st.SearchStrategy[dict[str, Any]]:
-    """
-    JSON objects with anything in them that JSON knows.
-
-    Args:
-        max_leaves: Values in lists and objects at the most.
-    """
-    texts = st.text(st.characters(codec="utf-8"), max_size=8)
-    scalars = (
-        st.none()
-        | st.booleans()
-        | st.integers(-(1 << 63), (1 << 64) - 1)
-        | st.floats(allow_nan=False, allow_infinity=False)
-        | texts
-    )
-    values = st.recursive(
-        scalars,
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
-        max_leaves=max_leaves,
-    )
-    return st.dictionaries(texts, values, max_size=4)
-
-
 @st.composite
 def action_chunks(
     draw: st.DrawFn,
@@ -277,10 +255,12 @@ def observations(
     for camera in cameras:
         height = camera.height_px or draw(st.integers(1, 8))
         width = camera.width_px or draw(st.integers(1, 8))
-        frames = draw(st.sampled_from((1, history)))
+        shape = (draw(st.sampled_from((1, history))), height, width, 3)
+        size = math.prod(shape)
         # A few bytes, over and over: one drawn for each pixel would take most of the time.
-        pattern = np.frombuffer(draw(st.binary(min_size=1, max_size=48)), np.uint8)
-        images[camera.name] = np.resize(pattern, (frames, height, width, 3))
+        few = draw(st.binary(min_size=1, max_size=48))
+        pixels = np.frombuffer(few * (size // len(few) + 1), np.uint8, size)
+        images[camera.name] = pixels.reshape(shape)
     return Observation(
         instruction=draw(st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)),
         state=draw(hnp.arrays("float64", states, elements=_finite())),
@@ -320,33 +300,3 @@ def safety_summaries(draw: st.DrawFn) -> SafetySummary:
         safe_for_handoff=is_safe,
         reason=None if is_safe else draw(st.none() | st.sampled_from(RefusalReason)),
     )
-
-
-def hostile_json() -> st.SearchStrategy[str]:
-    """
-    Text that is JSON, nearly JSON, or nothing of the kind.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(hostile_json(), lambda text: "NaN" in text)
-        'NaN'
-    """
-    pieces = st.sampled_from(
-        (
-            "NaN",
-            "Infinity",
-            "-",
-            "1e999",
-            "[",
-            "]",
-            "{",
-            "}",
-            ":",
-            ",",
-            '"a"',
-            "null",
-            "1",
-            "\ud800",
-        )
-    )
-    return st.lists(pieces, max_size=12).map("".join) | st.text(max_size=20)

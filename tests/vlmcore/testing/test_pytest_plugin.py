@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -174,19 +173,15 @@ def test_a_failure_says_what_was_broken_and_where(run) -> None:
     """
     The sentence, the reason, and the traceback of what the policy raised; nothing of pytest's own.
     """
-    robot = ("--vlmcore-embodiment", ALOHA, "--vlmcore-examples", "20")
+    done = run("--vlmcore-policy", "reach:Broken")
 
-    done = run("--vlmcore-policy", "reach:Broken", *robot)
-
-    done.assert_outcomes(passed=WITHOUT_A_ROBOT + 1, failed=2)
+    done.assert_outcomes(passed=WITHOUT_A_ROBOT - 1, failed=1)
     line = 1 + REACH.splitlines().index("            raise KeyError(observation.instruction)")
     done.stdout.fnmatch_lines(
         [
             "* odd observations are answered or refused *",
             f"a task in other scripts: infer raised KeyError: 'Nimm *(reach.py:{line - 1})",
             "Traceback (most recent call last):",
-            "* any observation of the robot is answered or refused *",
-            "infer raised KeyError: *; it was shown instruction *",
             "FAILED reach:Broken::odd observations are answered or refused*",
         ]
     )
@@ -273,19 +268,13 @@ def test_a_robot_without_a_policy_is_told(run) -> None:
     done.stderr.fnmatch_lines(["ERROR: --vlmcore-embodiment: got no --vlmcore-policy that it *"])
 
 
-def test_the_command_finds_the_policy_in_the_folder_where_it_is_started(
-    pytester: pytest.Pytester,
-) -> None:
+def test_two_workers_share_the_tests(run) -> None:
     """
-    The script ``pytest`` by itself does not look there; two workers find it, too.
+    Each of them finds the policy in the folder where pytest was started.
     """
-    pytester.makepyfile(reach=REACH)
-    words = ["--vlmcore-policy", "reach:make", "-q", "-n", "2", "-p", "no:cacheprovider"]
+    done = run("--vlmcore-policy", "reach:make", "-n", "2")
 
-    done = pytester.run("pytest", *words)
-
-    assert 0 == done.ret, done.stderr.str()
-    assert re.search(rf"{WITHOUT_A_ROBOT} passed", done.stdout.str())
+    done.assert_outcomes(passed=WITHOUT_A_ROBOT)
 
 
 def test_a_run_that_does_not_ask_loads_nothing_of_it(pytester: pytest.Pytester) -> None:
