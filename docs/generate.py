@@ -17,13 +17,16 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import attrs
 
 from vlmcore import errors, limits
+from vlmcore.charts.drawing import draw_svg
 from vlmcore.cli import main as command
 from vlmcore.contracts import schemas
+from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.rollout import documents as rollout_documents
@@ -50,8 +53,27 @@ def pages() -> dict[str, str]:
         "policies.md": policies_page(),
         "command.md": command_page(),
         "robot-documents.md": robot_documents_page(),
+        "pictures/chunk.svg": chunk_picture(),
         **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
     }
+
+
+def chunk_picture() -> str:
+    """Draw the chunk that the first example of the page on looking at actions makes."""
+    page = (REFERENCE.parent / "how-to/look-at-actions.md").read_text(encoding="utf-8")
+    example = page.partition("```python\n")[2].partition("```")[0]
+    made: dict[str, Any] = {}
+    exec(example, made)  # noqa: S102 - a page of our own, which the tests run too
+    chunk = made["chunk"]
+    chart = chart_of(
+        chunk.values,
+        chunk.names,
+        title=f"{chunk.source}: {chunk.horizon} x {len(chunk.names)}",
+        space=made["space"],
+        report=made["report"],
+        last_command=chunk.values[0],
+    )
+    return draw_svg(chart)
 
 
 def errors_page() -> str:

@@ -93,7 +93,7 @@ class ChartLimits:
     """
 
     min_width_px: int = 200
-    min_height_px: int = 120
+    min_height_px: int = 160
     max_side_px: int = 4096
     max_drawn_pixels: int = 24 * _MIB
     max_panels: int = 64
@@ -230,7 +230,8 @@ class WireLimits:
     What one message of a policy or of its caller may hold, read from the wire or written to it.
 
     Attributes:
-        max_request_bytes: Size of a request: sixteen cameras of 8 MiB just fit.
+        max_request_bytes: Size of a request. Pixels are not compressed: one frame of 480 x 640 is
+            0.9 MiB.
         max_response_bytes: Size of an answer.
         max_metadata_bytes: Size of what a server says about itself before it is asked.
         max_depth: Maps and lists inside each other.

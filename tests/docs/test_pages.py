@@ -31,6 +31,7 @@ GENERATED = [
     "policies.md",
     "command.md",
     "robot-documents.md",
+    "pictures/chunk.svg",
     "schemas/robot-embodiment.json",
     "schemas/robot-observation.json",
     "schemas/robot-actions.json",

@@ -17,6 +17,7 @@ from vlmcore.charts._legend import (
     key_rows,
     key_shapes,
     plan_legend,
+    rows_needed,
 )
 from vlmcore.charts._panels import Panel, Plan, left_out_words, plan_panels
 from vlmcore.charts._plots import Frame, plot_shapes, step_shapes
@@ -54,6 +55,12 @@ class _Sheet:
         title = _TITLE_PX if self.chart.title else 0.0
         return _MARGIN + title + _KEY_PX * len(self.key)
 
+    def shortened(self, height_px: int) -> _Sheet:
+        """Leave out rows of the key where they would leave no room for a panel."""
+        needed = _MARGIN + self.axis_px + _LIMITS.min_panel_px + _NAME_PX + _GAP_PX
+        room = height_px - needed - attrs.evolve(self, key=[]).head_px
+        return attrs.evolve(self, key=self.key[: max(0, int(room / _KEY_PX))])
+
     @property
     def axis_px(self) -> float:
         """Height of the axis of steps."""
@@ -86,6 +93,7 @@ def lay_out(
     if height_px is None:
         plan = plan_panels(chart, most_groups=len(chart.names), most_singles=_LIMITS.max_panels)
         height_px = min(_natural_height(sheet, plan), most_height_px)
+    sheet = sheet.shortened(height_px)
     space = height_px - sheet.head_px - sheet.axis_px - _MARGIN
     rows = max(1, int((space - _NAME_PX) / (_LIMITS.min_panel_px + _NAME_PX)))
     plan = plan_panels(
@@ -136,7 +144,8 @@ def _natural_height(sheet: _Sheet, plan: Plan) -> int:
             height += max(150 if len(plan.panels) > 1 else 240, ENTRY_PX * min(many, 16)) + _GAP_PX
             height += _NAME_PX
             if not _beside(sheet):
-                height += ENTRY_PX * math.ceil(many / 3)
+                names = [sheet.chart.names[dim] for dim in panel.dims]
+                height += ENTRY_PX * rows_needed(names, _below_px(sheet), sheet.measure)
     elif len(plan.panels) == 1:
         height += 260
     else:
@@ -167,39 +176,50 @@ def _unit(sheet: _Sheet, panel: Panel) -> str:
 
 def _grouped(sheet: _Sheet, plan: Plan, bottom: float) -> Iterator[Shape]:
     """Place panels below each other, each with its legend."""
-    chart, measure = sheet.chart, sheet.measure
-    count = len(plan.panels)
+    count, measure = len(plan.panels), sheet.measure
     each = (bottom - sheet.axis_px - sheet.head_px) / count
-    named = any(_unit(sheet, panel) for panel in plan.panels)
-    top_px = _NAME_PX if named else 6.0
-    legends = [_legend(sheet, panel, each - top_px - _GAP_PX / 2) for panel in plan.panels]
-    beside_px = max(legend.width_px for legend in legends) if _beside(sheet) else 0.0
+    top_px = _NAME_PX if any(_unit(sheet, panel) for panel in plan.panels) else 6.0
+    high = each - top_px - _GAP_PX / 2
+    legends = [_legend(sheet, panel, high) for panel in plan.panels]
+    beside = _beside(sheet)
     left = _MARGIN + _label_px(sheet, plan.panels, each)
+    right: float = sheet.width_px - _MARGIN
+    if beside:
+        right -= _GAP_PX + max(legend.width_px if legend else 0.0 for legend in legends)
     for i, (panel, legend) in enumerate(zip(plan.panels, legends, strict=True)):
         top = sheet.head_px + i * each + top_px
-        right = sheet.width_px - _MARGIN - (beside_px + _GAP_PX if beside_px else 0.0)
-        below = 0.0 if beside_px else legend.rows * ENTRY_PX + 4
-        axis = sheet.axis_px if not beside_px and i + 1 == count else 0.0
-        frame = Frame(left, top, right, top + each - top_px - _GAP_PX / 2 - below)
+        below = legend.height_px if legend and not beside else 0.0
+        frame = Frame(left, top, right, top + high - below)
         unit = cut(_unit(sheet, panel), _SMALL, frame.width, measure)
         yield Text(left, top - 8, unit, QUIET, _SMALL)
         yield from _plot(sheet, panel, frame)
-        if beside_px:
+        is_last = i + 1 == count
+        if is_last:
+            yield from step_shapes(sheet.chart, frame, named=True)
+        if legend and beside:
             yield from legend.shapes(right + _GAP_PX, top)
-        else:
-            yield from legend.shapes(left, frame.bottom + 4 + axis)
-        if i + 1 == count:
-            yield from step_shapes(chart, frame, named=True)
+        elif legend:
+            axis_px = sheet.axis_px if is_last else 4.0
+            yield from legend.shapes(left, frame.bottom + axis_px)
 
 
-def _legend(sheet: _Sheet, panel: Panel, height: float) -> Legend:
+def _legend(sheet: _Sheet, panel: Panel, height: float) -> Legend | None:
     names = [sheet.chart.names[dim] for dim in panel.dims]
     if _beside(sheet):
         rows, most_px = max(1, int(height / ENTRY_PX)), 0.45 * sheet.width_px
     else:
-        most_px = sheet.width_px - 3 * _MARGIN
-        rows = max(1, min(math.ceil(len(names) / 3), int(height / 2 / ENTRY_PX)))
-    return plan_legend(names, rows=rows, most_px=most_px, measure=sheet.measure)
+        most_px = _below_px(sheet)
+        needed = rows_needed(names, most_px, sheet.measure)
+        rows = min(needed, int((height - _LIMITS.min_panel_px) / ENTRY_PX))
+    if rows < 1:  # the line is worth more than its name
+        return None
+    legend = plan_legend(names, rows=rows, most_px=most_px, measure=sheet.measure)
+    return legend if legend.labels else None
+
+
+def _below_px(sheet: _Sheet) -> float:
+    """Say how wide a legend below its panel may be."""
+    return sheet.width_px - 5 * _MARGIN
 
 
 def _singles(sheet: _Sheet, plan: Plan, bottom: float) -> Iterator[Shape]:

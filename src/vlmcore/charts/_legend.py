@@ -14,13 +14,22 @@ from vlmcore.charts._shapes import Box, Glyph, Line, Shape, Sign, Text
 from vlmcore.charts._styles import COLOURS, STYLES, faded
 from vlmcore.charts.chart import Chart
 
-__all__ = ["ENTRY_PX", "KeyEntry", "Legend", "key_entries", "key_rows", "key_shapes", "plan_legend"]
+__all__ = [
+    "ENTRY_PX",
+    "KeyEntry",
+    "Legend",
+    "key_entries",
+    "key_rows",
+    "key_shapes",
+    "plan_legend",
+    "rows_needed",
+]
 
 ENTRY_PX = 17.0
 _SWATCH_PX = 26.0
 _GAP_PX = 8.0
 _SIZE = 12
-_NARROWEST_NAME_PX = 34.0
+_NARROWEST_NAME_PX = 56.0
 _WIDEST_NAME_PX = 180.0
 
 
@@ -34,14 +43,19 @@ class Legend:
         rows: Entries a column.
         column_px: Width of a column.
         width_px: Width of all columns.
-        left_out: How many entries do not fit.
+        more: How many entries do not fit, in words; empty if all do.
     """
 
     labels: tuple[str, ...]
     rows: int
     column_px: float
     width_px: float
-    left_out: int
+    more: str
+
+    @property
+    def height_px(self) -> float:
+        """Height of all rows."""
+        return self.rows * ENTRY_PX + 4
 
     def shapes(self, left: float, top: float) -> Iterator[Shape]:
         """Draw it, from its upper left corner."""
@@ -52,10 +66,10 @@ class Legend:
             swatch = np.array([[x, y], [x + _SWATCH_PX - 6, y]])
             yield Line(swatch, style.colour, 2.0, style.dash)
             yield Text(x + _SWATCH_PX, y, label, INK, _SIZE)
-        if self.left_out:
-            x = left + ((len(self.labels)) // self.rows) * self.column_px
+        if self.more:
+            x = left + (len(self.labels) // self.rows) * self.column_px
             y = top + (len(self.labels) % self.rows + 0.5) * ENTRY_PX
-            yield Text(x, y, f"… and {self.left_out} more", QUIET, _SIZE)
+            yield Text(x, y, self.more, QUIET, _SIZE)
 
 
 def plan_legend(names: Sequence[str], *, rows: int, most_px: float, measure: Measure) -> Legend:
@@ -68,20 +82,31 @@ def plan_legend(names: Sequence[str], *, rows: int, most_px: float, measure: Mea
         most_px: Width that there is.
         measure: How wide a text is.
     """
-    widest = max(measure(name, _SIZE) for name in names)
-    column_px = _SWATCH_PX + min(math.ceil(widest), _WIDEST_NAME_PX) + _GAP_PX
+    column_px = _column_px(names, measure)
     columns = math.ceil(len(names) / rows)
-    narrowest = _SWATCH_PX + _NARROWEST_NAME_PX + _GAP_PX
+    narrowest = min(column_px, _SWATCH_PX + _NARROWEST_NAME_PX + _GAP_PX)
     column_px = max(min(column_px, most_px / columns), narrowest)
     fitting = max(1, int(most_px / column_px))
-    shown = len(names) if columns <= fitting else fitting * rows - 1
+    shown = len(names) if columns <= fitting else max(0, fitting * rows - 1)
     columns = min(columns, fitting)
     room = column_px - _SWATCH_PX - _GAP_PX
     labels = tuple(
         name if measure(name, _SIZE) <= room else cut(f"{i}: {name}", _SIZE, room, measure)
         for i, name in enumerate(names[:shown])
     )
-    return Legend(labels, rows, column_px, columns * column_px, len(names) - shown)
+    left = len(names) - shown
+    more = cut(f"… and {left} more", _SIZE, column_px - _GAP_PX, measure) if left else ""
+    return Legend(labels, rows, column_px, columns * column_px, more)
+
+
+def rows_needed(names: Sequence[str], most_px: float, measure: Measure) -> int:
+    """Say how many rows all *names* need in columns as wide as they like to be."""
+    return math.ceil(len(names) / max(1, int(most_px / _column_px(names, measure))))
+
+
+def _column_px(names: Sequence[str], measure: Measure) -> float:
+    widest = max(measure(name, _SIZE) for name in names)
+    return _SWATCH_PX + min(math.ceil(widest), _WIDEST_NAME_PX) + _GAP_PX
 
 
 @attrs.frozen

@@ -21,17 +21,18 @@ _LIMITS = ChartLimits()
 
 
 def draw(chart: Chart, *, width_px: int = 960, height_px: int | None = None) -> UInt8Array:
-    """
+    r"""
     Draw a chart with Pillow.
 
     Up to 32 dimensions share a panel with a legend where their units and bounds agree; more, or
     others, have a small panel each. What does not fit is counted below, and dimensions with marks
-    come first.
+    come first. Characters that Pillow's own font lacks are written by their numbers, as
+    ``\u95a2``; `draw_svg` and `figure` leave the font to the browser and to matplotlib.
 
     Args:
         chart: What to draw.
         width_px: Width of the picture, 200 to 4,096.
-        height_px: Height of the picture, 120 to 4,096; ``None`` for as much as is needed.
+        height_px: Height of the picture, 160 to 4,096; ``None`` for as much as is needed.
 
     Returns:
         RGB, uint8, shape ``[height_px, width_px, 3]``, in memory that nobody can write to.
@@ -59,7 +60,7 @@ def draw_svg(chart: Chart, *, width_px: int = 720, most_height_px: int = 480) ->
     Args:
         chart: What to draw.
         width_px: Width of the picture, 200 to 4,096.
-        most_height_px: Height of the picture at most, 120 to 4,096.
+        most_height_px: Height of the picture at most, 160 to 4,096.
 
     Returns:
         One ``svg`` element. Names are escaped, and it refers to nothing outside.

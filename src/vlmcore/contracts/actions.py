@@ -223,7 +223,7 @@ class ActionChunk:
             report: As in `plot`.
             last_command: As in `plot`.
             width_px: Width of the picture, 200 to 4,096.
-            height_px: Height of the picture, 120 to 4,096; ``None`` for as much as is needed.
+            height_px: Height of the picture, 160 to 4,096; ``None`` for as much as is needed.
 
         Returns:
             RGB, shape ``[height_px, width_px, 3]``; `vlmcore.media.encoding.encode_png` writes it.
@@ -232,6 +232,13 @@ class ActionChunk:
             ContractError: If these do not fit the chunk, or a size is too small.
             LimitExceededError: If a size is too large.
             MissingDependencyError: If Pillow is not installed.
+
+        Example:
+            >>> chunk = ActionChunk(
+            ...     values=[[0.0], [0.2]], names=("x",), source="doc", observed_at_s=0
+            ... )
+            >>> chunk.preview(width_px=320, height_px=200).shape
+            (200, 320, 3)
         """
         chart = self._chart(space, report, last_command)
         return draw(chart, width_px=width_px, height_px=height_px)

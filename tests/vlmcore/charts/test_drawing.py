@@ -55,7 +55,7 @@ def test_the_same_chart_gives_the_same_picture() -> None:
     [
         ({"width_px": 199}, "width_px: got 199, expected at least 200"),
         ({"height_px": 0}, "height_px: got 0, expected a whole number of at least 1"),
-        ({"height_px": 119}, "height_px: got 119, expected at least 120"),
+        ({"height_px": 159}, "height_px: got 159, expected at least 160"),
         ({"width_px": 640.0}, "width_px: got 640.0, expected a whole number of at least 1"),
         ({"width_px": True}, "width_px: got True, expected a whole number of at least 1"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from vlmcore.charts._inks import INK, MARK, OUTSIDE, UNSEEN
 from vlmcore.charts._layout import lay_out
-from vlmcore.charts._shapes import Box, Glyph, Line, Picture, Sign, Text
+from vlmcore.charts._shapes import Anchor, Box, Glyph, Line, Picture, Sign, Text
 from vlmcore.charts._styles import COLOURS
 from vlmcore.charts.chart import Chart
 from vlmcore.testing.contract_strategies import hostile_actions, names
@@ -46,6 +47,19 @@ def texts(made: Picture) -> list[str]:
 
 def lines(made: Picture, colour: str) -> list[Line]:
     return [s for s in made.shapes if isinstance(s, Line) and s.colour == colour]
+
+
+def area(text: Text) -> tuple[float, float, float, float]:
+    """Say where a text is: left, top, right, bottom."""
+    width = measure(text.text, text.size)
+    shares = {Anchor.START: 0.0, Anchor.MIDDLE: 0.5, Anchor.END: 1.0}
+    left = text.x - shares[text.anchor] * width
+    return left, text.y - 4, left + width, text.y + 4
+
+
+def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    beside = one[2] <= other[0] or other[2] <= one[0]
+    return not beside and one[1] < other[3] and other[1] < one[3]
 
 
 def test_a_legend_names_every_dimension_of_a_panel() -> None:
@@ -173,6 +187,21 @@ def test_a_name_that_does_not_fit_is_cut_in_the_middle_and_numbered() -> None:
     assert first.endswith("_joint")
 
 
+@pytest.mark.parametrize("size", [(200, 160), (320, 240), (1200, 160), (200, 900)])
+def test_texts_do_not_lie_on_each_other_in_a_small_picture(size: tuple[int, int]) -> None:
+    """
+    The key and the legend give way to the line.
+    """
+    marks = np.ones((20, 14), np.bool_)
+    fields: dict[str, Any] = {"low": [-1] * 14, "high": [1] * 14, "marks": marks, "rate_hz": 20}
+    made = picture(np.zeros((30, 14)), width_px=size[0], height_px=size[1], title="t", **fields)
+    places = [area(shape) for shape in made.shapes if isinstance(shape, Text) and shape.text]
+    panel = max((shape for shape in made.shapes if isinstance(shape, Box)), key=lambda box: box.top)
+
+    assert [] == [pair for pair in itertools.combinations(places, 2) if overlap(*pair)]
+    assert panel.bottom <= size[1]
+
+
 def test_what_does_not_fit_is_counted() -> None:
     """
     Never more than 64 panels, whatever the chunk.
@@ -216,7 +245,7 @@ def charts(draw: st.DrawFn) -> Chart:
     )
 
 
-@given(charts(), st.integers(200, 1200), st.none() | st.integers(120, 900))
+@given(charts(), st.integers(200, 1200), st.none() | st.integers(160, 900))
 def test_any_chart_is_drawn_within_the_picture(
     chart: Chart, width_px: int, height_px: int | None
 ) -> None:
