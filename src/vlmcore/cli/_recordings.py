@@ -31,7 +31,7 @@ _NO_TEXT = {
     b"\xfe\xff": "is text in UTF-16, expected UTF-8",
 }
 # What stands for numbers that JSON does not know: null in many files, their names in our episodes.
-_GAPS: Mapping[str | None, float] = {None: math.nan, **NOT_FINITE}
+_GAPS: dict[Any, float] = {None: math.nan, **NOT_FINITE}
 _DOCUMENT_KEYS = {"source", "action_names", "actions"}
 
 
