@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -18,27 +19,41 @@ from vlmcore.safety import Remedy, SafetyGate, VettedChunk, ViolationKind
 
 HOSTILE = (math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 1e308, -1e308, 1e39)
 SCALES = (1e-6, 1.0, 1.0, 1e4)
-_shares = st.floats(0, 1, exclude_min=True)
 ALL_KINDS = "target angle change move switch notch"
 Known = dict[str, Any]  # what is known of the robot: its last command and its position
+
+# Strategies are made once: making them takes longer than drawing from them.
+among = functools.lru_cache(maxsize=None, typed=True)(lambda *values: st.sampled_from(values))
+between = functools.lru_cache(maxsize=None)(st.floats)
+whole = functools.lru_cache(maxsize=None)(st.integers)
+YES = st.booleans()
+STEPS = st.floats(1e-3, 8) | st.sampled_from((0.12, 1e-9))
+WIDTHS = st.floats(1e-2, 8) | st.sampled_from((0.1, 1.0, 3.0, 1e-3))
+SHARES = st.floats(0, 1) | st.sampled_from((0.0, 1.0))
+PLACES = st.floats(0, 1) | st.sampled_from((0.0, 0.5, 1.0, -0.1, 1.1, 3.0))
+
+
+def within(low: float, high: float, share: float) -> float:
+    """Take a number between two others; at a share of 0 and of 1 one of them."""
+    return min(max((1 - share) * low + share * high, low), high)
 
 
 @st.composite
 def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
     """Draw a dimension of any kind and size."""
-    kind = draw(st.sampled_from(kinds.split()))
-    scale = draw(st.sampled_from(SCALES))
-    low, high = -draw(st.floats(0.1, 4)) * scale, draw(st.floats(0.1, 4)) * scale
-    step = draw(st.one_of(st.floats(1e-3, 8), st.sampled_from((0.12, 1e-9)))) * scale
+    kind = draw(among(*kinds.split()))
+    scale = draw(among(*SCALES))
+    low, high = -draw(between(0.1, 4)) * scale, draw(between(0.1, 4)) * scale
+    step = draw(STEPS) * scale
     match kind:
         case "angle":
-            turn = draw(st.sampled_from((2 * math.pi, 360.0, 1.0)))
+            turn = draw(among(2 * math.pi, 360.0, 1.0))
             return ActionDim(
                 name=name, low=-turn / 2, high=turn / 2, period=turn, max_step=step / scale
             )
         case "switch" | "notch":
-            count = draw(st.integers(2, 5))
-            change = draw(st.booleans())
+            count = draw(whole(2, 5))
+            change = draw(YES)
             levels = sorted({0.0, *(low + (high - low) * i / (count - 1) for i in range(count))})
             return ActionDim(
                 name=name,
@@ -49,26 +64,26 @@ def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
                 reference=Reference.DELTA if change else Reference.ABSOLUTE,
             )
         case "change" | "move":
-            reference = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))
+            reference = draw(among(Reference.DELTA, Reference.VELOCITY))
             where = {}
             if kind == "move":
-                lowest = draw(st.sampled_from((-2.0, 0.0, 0.3, 100.0))) * scale
-                width = draw(st.sampled_from((0.1, 1.0, 3.0, 1e-3)) | st.floats(1e-2, 8)) * scale
+                lowest = draw(among(-2.0, 0.0, 0.3, 100.0)) * scale
+                width = draw(WIDTHS) * scale
                 where = {"position_low": lowest, "position_high": lowest + width}
             fields = {"low": low, "high": high, "max_step": step, "reference": reference}
             return ActionDim(name=name, **fields, **where)
         case _:
-            if draw(st.booleans()):
+            if draw(YES):
                 return ActionDim(name=name, low=low, high=high, max_rate=step)
-            low += draw(st.sampled_from((0.0, 1.0, 10.0))) * scale
+            low += draw(among(0.0, 1.0, 10.0)) * scale
             return ActionDim(name=name, low=low, high=low + 5 * scale, max_step=step)
 
 
 @st.composite
 def spaces(draw: st.DrawFn, **options: str) -> ActionSpace:
     """Draw a space."""
-    count = draw(st.integers(1, 4))
-    rate = draw(st.sampled_from((1.0, 20.0, 30.0)))
+    count = draw(whole(1, 4))
+    rate = draw(among(1.0, 20.0, 30.0))
     return ActionSpace(
         dims=tuple(draw(dims(f"d{i}", **options)) for i in range(count)), rate_hz=rate
     )
@@ -77,9 +92,8 @@ def spaces(draw: st.DrawFn, **options: str) -> ActionSpace:
 def resting(draw: st.DrawFn, dim: ActionDim) -> float:
     """Draw a last command in bounds."""
     if dim.levels is not None:
-        return draw(st.sampled_from(dim.levels))
-    inside = st.floats(dim.low, dim.high)
-    return draw(st.one_of(inside, st.sampled_from((dim.low, dim.high))))
+        return dim.levels[draw(whole(0, len(dim.levels) - 1))]
+    return within(dim.low, dim.high, draw(SHARES))
 
 
 @st.composite
@@ -89,36 +103,36 @@ def cases(
     """Draw a space, a chunk that walks about in it, *calm* or not at all, and what is known."""
     space = draw(spaces(**options))
     start: list[float] | None = [resting(draw, dim) for dim in space.dims]
-    horizon = draw(st.integers(1, 6))
-    manners = st.just("calm") if calm else st.sampled_from(("calm", "calm", "mixed", "wild"))
+    horizon = draw(whole(1, 6))
+    manners = among("calm") if calm else among("calm", "calm", "mixed", "wild")
     columns = [
         column(draw, space, j, start=start[j], horizon=horizon, manner=draw(manners))
         for j in range(len(start))
     ]
     values = np.array(columns, np.float64).T
-    if draw(st.booleans()):
+    if draw(YES):
         with np.errstate(over="ignore"):
             values = values.astype(np.float32)
     usual = ("known",) * 3
-    match draw(st.sampled_from(usual if calm else (*usual, "unknown", "outside"))):
+    match draw(among(*usual) if calm else among(*usual, "unknown", "outside")):
         case "unknown":
             start = None
         case "outside":
-            j = draw(st.integers(0, len(start) - 1))
-            start[j] += draw(st.sampled_from((-2.0, -0.1, 0.1, 2.0))) * space.high[j]
+            j = draw(whole(0, len(start) - 1))
+            start[j] += draw(among(-2.0, -0.1, 0.1, 2.0)) * space.high[j]
     chunk = ActionChunk(values=values, names=space.names, source="drawn", observed_at_s=0)
     return space, chunk, {"last_command": start, "position": positions(draw, space, calm=calm)}
 
 
 def positions(draw: st.DrawFn, space: ActionSpace, *, calm: bool) -> dict[str, float] | None:
     """Draw where the things are that move: inside, at a bound, outside, or unknown."""
-    if not calm and draw(st.sampled_from((False,) * 5 + (True,))):
+    if not calm and draw(whole(0, 5)) == 5:
         return None
     found = {}
     for dim in space.dims:
         if dim.position_low is not None and dim.position_high is not None:
             width = dim.position_high - dim.position_low
-            share = draw(st.floats(0, 1) | st.sampled_from((0.0, 0.5, 1.0, -0.1, 1.1, 3.0)))
+            share = draw(PLACES)
             found[dim.name] = dim.position_low + share * width
     return found
 
@@ -129,15 +143,18 @@ def column(
     """Draw one dimension: hostile, wild, or in steps that are near what is allowed."""
     dim = space.dims[j]
     step = bound_of(dim, space.rate_hz) or dim.high - dim.low
-    wild = st.one_of(st.sampled_from(HOSTILE), st.floats(2 * dim.low, 2 * dim.high))
     path, at = [], start
     for _ in range(horizon):
-        if manner == "wild" or (manner == "mixed" and draw(st.booleans())):
-            at = draw(wild)
+        if manner == "wild" or (manner == "mixed" and draw(YES)):
+            at = (
+                draw(among(*HOSTILE))
+                if draw(YES)
+                else within(2 * dim.low, 2 * dim.high, draw(SHARES))
+            )
         elif dim.levels is not None:
-            at = draw(st.sampled_from(dim.levels))
+            at = dim.levels[draw(whole(0, len(dim.levels) - 1))]
         else:
-            at = at + step * draw(st.sampled_from((-1.0, -0.5, 0.0, 0.3, 1.0)))
+            at = at + step * draw(among(-1.0, -0.5, 0.0, 0.3, 1.0))
             at = min(max(at, dim.low), dim.high) if math.isfinite(at) else 0.0
         path.append(at)
     return path
