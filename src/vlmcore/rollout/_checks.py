@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from vlmcore._arrays import Float64Array
+from vlmcore._rotations import is_rotation
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
@@ -15,6 +16,7 @@ __all__ = [
     "require_chunk",
     "require_finite_rows",
     "require_names_of",
+    "require_rotations",
     "require_space",
     "require_steps",
 ]
@@ -95,3 +97,26 @@ def require_finite_rows(
         f"got {rows[step, dim]} for {names[dim]!r}, expected finite numbers: "
         "mixing would carry it on",
     )
+
+
+def require_rotations(
+    field: str, rows: Float64Array, space: ActionSpace | None, *, first: int
+) -> None:
+    """
+    Require steps of a chunk to be rotations where *space* says so, from step *first* of it on.
+
+    Raises:
+        ContractError: If one is not: there is no way from it, or to it.
+    """
+    if space is None:
+        return
+    for group in space.rotations:
+        at = group.columns(space.dims)
+        sound = is_rotation(rows[:, at], group.form)
+        if not sound.all():
+            step = int(np.argmin(sound))
+            raise ContractError(
+                f"{field}.values[{first + step}][{at.start}:{at.stop}]",
+                f"got {rows[step, at].tolist()} for {group.name!r}, expected a rotation as "
+                f"{group.form} writes it",
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vlmcore._arrays import Float64Array
+from vlmcore._rotations import from_quaternions, mean, slerp, to_quaternions, written_near
 from vlmcore.contracts.embodiment import ActionSpace
 
 __all__ = ["cross_fade", "weighted_mean"]
@@ -17,14 +18,14 @@ def cross_fade(
     Mix two predictions of each step; without a space every dimension is mixed linearly.
 
     Args:
-        old: Finite, shape ``[T, D]``.
-        new: Finite, the same shape.
+        old: Finite, and rotations where the space says so, shape ``[T, D]``.
+        new: The same.
         share: How much of *new* there is in each step, from 0 to 1, shape ``[T]``.
         space: What the dimensions are.
 
     Returns:
         Shape ``[T, D]``. Between the two, also where rounding would say otherwise; angles are
-        written in bounds.
+        written in bounds, and rotations in space nearest to the numbers of *new*.
     """
     part = share[:, np.newaxis]
     with np.errstate(over="ignore"):  # what rounding overflows is brought back
@@ -39,6 +40,11 @@ def cross_fade(
         mixed[:, turns] = _in_bounds(start + part * way, space, turns)
     switches = np.flatnonzero(space.is_discrete)
     mixed[:, switches] = np.where(part < 0.5, old[:, switches], new[:, switches])
+    for group in space.rotations:
+        at, form = group.columns(space.dims), group.form
+        start, end = (to_quaternions(each[:, at], form) for each in (old, new))
+        turned = from_quaternions(slerp(start, end, share), form)
+        mixed[:, at] = written_near(turned, new[:, at], form)
     return mixed
 
 
@@ -49,14 +55,16 @@ def weighted_mean(
     Mix any number of predictions of one step; without a space every dimension is averaged.
 
     Args:
-        predictions: Finite, the oldest first, shape ``[N, D]``.
+        predictions: Finite, and rotations where the space says so, the oldest first, shape
+            ``[N, D]``.
         weights: Of each, at least 0 and not all 0, shape ``[N]``.
         space: What the dimensions are.
 
     Returns:
         Shape ``[D]``. An angle is the oldest one, moved by the mean of the short ways from there to
         the others. Of levels it is the one with most weight; of two with the same, the one that was
-        predicted last.
+        predicted last. A rotation in space is the mean rotation, written nearest to the numbers of
+        the newest one.
     """
     shares = weights / weights.sum()
     mixed = _mean(predictions, shares)
@@ -70,6 +78,10 @@ def weighted_mean(
     for column in np.flatnonzero(space.is_discrete):
         levels = space.dims[column].levels or ()
         mixed[column] = _elected(predictions[:, column], weights, np.array(levels))
+    for group in space.rotations:
+        at, form = group.columns(space.dims), group.form
+        middle = from_quaternions(mean(to_quaternions(predictions[:, at], form), weights), form)
+        mixed[at] = written_near(middle, predictions[-1, at], form)
     return mixed
 
 

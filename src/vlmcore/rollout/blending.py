@@ -14,6 +14,7 @@ from vlmcore.limits import ContractLimits
 from vlmcore.rollout._checks import (
     require_finite_rows,
     require_names_of,
+    require_rotations,
     require_space,
     require_steps,
 )
@@ -55,7 +56,8 @@ def blend_chunks(
         elapsed: Steps that were sent since the observation that *new* answers. As many of its first
             steps are past and dropped, ``0 <= elapsed < U``.
         space: What the dimensions are. Angles then go the short way round and are written in
-            bounds; discrete dimensions switch in the middle. Without it all are blended linearly.
+            bounds; rotations in space turn about one axis, at an even speed; discrete dimensions
+            switch in the middle. Without it all are blended linearly.
 
     Returns:
         What to do from now on, shape ``[U - elapsed, D]``, with the source, the streams and the
@@ -63,7 +65,7 @@ def blend_chunks(
 
     Raises:
         ContractError: If the names differ, a number of steps is not one of the plans', or a value
-            that would be used is not finite.
+            that would be used is not finite, or no rotation where it must be one.
 
     Example:
         >>> plan = dict(names=("j",), source="doc", observed_at_s=0.0)
@@ -80,6 +82,8 @@ def blend_chunks(
     coming = new.values[elapsed:]
     require_finite_rows("old", rest, old.names, first=executed)
     require_finite_rows("new", coming, new.names, first=elapsed)
+    require_rotations("old", rest, space, first=executed)
+    require_rotations("new", coming, space, first=elapsed)
     return ActionChunk(
         values=_faded(rest, coming, space),
         names=new.names,

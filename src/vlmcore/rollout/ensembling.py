@@ -13,6 +13,7 @@ from vlmcore.rollout._checks import (
     require_chunk,
     require_finite_rows,
     require_names_of,
+    require_rotations,
     require_space,
     require_steps,
 )
@@ -42,8 +43,9 @@ class TemporalEnsemble:
 
     Targets, changes and rates are averaged. With a space, an angle is the oldest prediction, moved
     by the mean of the short ways from there to the others, and a discrete dimension takes the
-    level with most weight; of two with the same, the one that was predicted last. A mean of safe
-    predictions may be unsafe: vet it.
+    level with most weight; of two with the same, the one that was predicted last. A rotation in
+    space is the one from which the squared distances to the predictions add up to least. A mean of
+    safe predictions may be unsafe: vet it.
 
     Steps are asked for in their order; what cannot cover a step any more is forgotten. Not safe for
     threads.
@@ -100,6 +102,7 @@ class TemporalEnsemble:
         if self._names is not None:
             require_names_of("chunk", chunk, self._names)
         require_finite_rows("chunk", chunk.values, chunk.names, first=0)
+        require_rotations("chunk", chunk.values, self._space, first=0)
         self._names, self._newest_start = chunk.names, starts_at_step
         self._predictions.append(_Prediction(starts_at_step, chunk.values))
 

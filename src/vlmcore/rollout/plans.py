@@ -16,6 +16,7 @@ from vlmcore.rollout._checks import (
     require_chunk,
     require_finite_rows,
     require_names_of,
+    require_rotations,
     require_space,
     require_steps,
 )
@@ -159,7 +160,8 @@ class ActionPlan:
 
         Raises:
             ContractError: If an argument is not as described, the chunk is past as a whole, or a
-                value of its rest is not finite. The plan stays as it was.
+                value of its rest is not finite, or no rotation where it must be one. The plan stays
+                as it was.
         """
         require_chunk("chunk", chunk)
         if self._names is not None:
@@ -180,6 +182,7 @@ class ActionPlan:
                 "expected some that are not past",
             )
         require_finite_rows("chunk", chunk.values[elapsed:], chunk.names, first=elapsed)
+        require_rotations("chunk", chunk.values[elapsed:], self._space, first=elapsed)
         self._rows.add(chunk, elapsed=elapsed, step=self._step)
         self._names, self._newest, self._observed_at_step = chunk.names, chunk, observed_at_step
 
