@@ -35,7 +35,8 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
     is found of a rotation is counted once, at its first dimension.
 
     Changes, and rates times the time of a step, are added up from *position* where a dimension says
-    where that may lead. Nothing may lead out, or further out; from outside, only inwards.
+    where that may lead. Nothing may lead out, or further out; from outside, only inwards. Positions
+    are forgiven as steps are, with the range for the bound; what is forgiven once is not again.
 
     Args:
         values: Actions in the order of the space, shape ``[T, D]``, at least one step.

@@ -15,7 +15,7 @@ from vlmcore.contracts.embodiment import ActionDim, Reference
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety import RefusalReason, Remedy, SafetyGate, SafetyReport, ViolationKind, audit
 from vlmcore.safety._float32 import round_sums
-from vlmcore.safety._positions import Positions
+from vlmcore.safety._positions import Positions, walk_within
 
 NAN = math.nan
 MOVED = attrs.evolve(SLIDE, max_step=0.1, position_low=-0.5, position_high=0.5)
@@ -159,6 +159,28 @@ def test_speeding_up_is_bounded_on_the_way_in_too() -> None:
     slow = attrs.evolve(MOVED, max_step=0.02)
     assert [0.02, 0.04, 0.05, 0.03, 0.0] == pytest.approx(vetted([0.05] * 5, at=0.36, dim=slow))
     assert [-0.02, -0.04] == pytest.approx(vetted([-0.05, -0.05], at=0.7, dim=slow))
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "at", "high"), [(1.0, -0.95, 0.38), (20.0, 0.01, 0.89), (30.0, -0.93, -0.34)]
+)
+@pytest.mark.parametrize("side", [1, -1])
+def test_clamping_ends_at_the_bound_and_not_past_it(
+    rate_hz: float, at: float, high: float, side: int
+) -> None:
+    """
+    Where the sum of where it is and what is left is rounded to more than the bound.
+    """
+    left = (high - at) * rate_hz
+    assert at + left / rate_hz > high
+    end = {"at": side * at, "low": -2.0, "high": high} if side > 0 else {"at": -at, "high": 2.0}
+    end = {"low": -high, **end, "per_unit": rate_hz}
+
+    first, second = walk_within([side * 99.0] * 2, 0.0, 99.0, **end)
+
+    assert side * left == pytest.approx(first, rel=1e-15)
+    assert side * (side * at + first / rate_hz) <= high
+    assert abs(second) <= 1e-14
 
 
 def test_what_is_forgiven_is_not_forgiven_again() -> None:
