@@ -173,10 +173,10 @@ def test_clamping_ends_at_the_bound_and_not_past_it(
     """
     left = (high - at) * rate_hz
     assert at + left / rate_hz > high
-    end = {"at": side * at, "low": -2.0, "high": high} if side > 0 else {"at": -at, "high": 2.0}
-    end = {"low": -high, **end, "per_unit": rate_hz}
-
-    first, second = walk_within([side * 99.0] * 2, 0.0, 99.0, **end)
+    low, top = (-2.0, high) if side > 0 else (-high, 2.0)
+    first, second = walk_within(
+        [side * 99.0] * 2, 0.0, 99.0, at=side * at, low=low, high=top, per_unit=rate_hz
+    )
 
     assert side * left == pytest.approx(first, rel=1e-15)
     assert side * (side * at + first / rate_hz) <= high
