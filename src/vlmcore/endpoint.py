@@ -124,13 +124,13 @@ class Endpoint:
 
     @property
     def is_confidential(self) -> bool:
-        """Whether nobody on the way can read what is sent: loopback, or encrypted."""
+        """Whether it is loopback or encrypted, so that nobody on the way can read what is sent."""
         return self.is_loopback or self.scheme in _ENCRYPTED.values()
 
     @property
     def address(self) -> str:
         """
-        What to dial: an IP address, of IPv6 without brackets, or the name of a remote host.
+        What to dial, which is an IP address, or the name of a remote host.
 
         A server that listens at ``::1`` only is dialled as ``[::1]``, not as ``localhost``.
         """
@@ -143,13 +143,13 @@ class Endpoint:
 
     @property
     def host_header(self) -> str:
-        """The name that the server is called by: with its port, unless it is that of the scheme."""
+        """What the server is called, with its port unless that is the one of the scheme."""
         host = _bracketed(self.host)
         return host if self.port == _PORTS.get(self.scheme) else f"{host}:{self.port}"
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: what errors and logs may show."""
+        """The scheme, host and port, which errors and logs may show."""
         return f"{self.scheme}://{_bracketed(self.host)}:{self.port}"
 
     @property

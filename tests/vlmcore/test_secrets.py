@@ -164,6 +164,22 @@ def test_a_known_token_is_in_no_text(spelling: str, token: str, before: str, aft
     assert written not in shown
 
 
+def test_a_token_that_is_there_again_and_again_is_in_no_place() -> None:
+    """
+    Also within one run of Base64, and where one spelling stands in another.
+    """
+    twice = b64encode(f"{TOKEN}|||{TOKEN}".encode()).decode()
+    text = f"{TOKEN}{TOKEN}, {twice}, {quote(TOKEN)}{TOKEN}"
+    assert f"{REDACTED * 2}, {REDACTED}, {REDACTED * 2}" == redact(text, Secret(TOKEN))
+
+
+def test_a_short_token_is_not_shown_either() -> None:
+    """
+    Its Base64 is not looked for: three letters of it would be found everywhere.
+    """
+    assert f"got {REDACTED}, twice" == redact("got abc, twice", Secret("abc"))
+
+
 @given(token=tokens, kept=st.integers(4, 7))
 def test_a_token_that_a_text_was_cut_in_is_not_shown(token: str, kept: int) -> None:
     """

@@ -3,8 +3,8 @@ MessagePack frames, read within limits and written in one form.
 
 Written here rather than taken from a package, for two reasons. Every length is checked before
 memory is spent on it, and every value is counted: a reader that is told the size of a message only
-makes a gigabyte of objects from a few megabytes of empty lists. And the bytes of an array are not
-taken out of the frame: a camera frame is a view of what came from the socket.
+makes half a gigabyte of objects from ten megabytes of empty lists. And the bytes of an array are
+not taken out of the frame: the pixels of a camera are a view of what came from the socket.
 
 The format is described at https://github.com/msgpack/msgpack/blob/master/spec.md; extension types
 are not part of any policy protocol, and refused.

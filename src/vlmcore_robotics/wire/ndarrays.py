@@ -112,7 +112,7 @@ def read_spelled(found: Mapping[str, Any], limits: WireLimits, fail: _Fail) -> A
     Read a map that spells an array or a number, in whichever way.
 
     Args:
-        found: The map, with text as keys and a `Blob` for bytes.
+        found: The map, with text as keys and a ``Blob`` for bytes.
         limits: How many axes and how many bytes it may have.
         fail: Makes the error, given the problem.
 
