@@ -13,8 +13,8 @@ import attrs
 
 from vlmcore.contracts.dimensions import ActionDim
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
-from vlmcore.errors import UnsafeActionError
-from vlmcore.rollout.episode_reader import EpisodeReader
+from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeStep
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.report import SafetyReport, SafetySummary
@@ -55,6 +55,7 @@ def limit_differences(recorded: Embodiment, gate: SafetyGate) -> tuple[LimitDiff
         ...     print(difference)
         actions.rate_hz: recorded 50.0, today 25.0
     """
+    _require_gate(gate)
     robot, mine, theirs = gate.embodiment, recorded.actions, gate.actions
     pairs: list[tuple[str, Any, Any]] = []
     if robot is not None:
@@ -136,14 +137,21 @@ def recheck(episode: EpisodeReader, gate: SafetyGate) -> Iterator[ReportDifferen
         gate: The gate of today.
 
     Raises:
-        ContractError: If the episode is of other actions than the gate.
+        ContractError: If the episode is of other actions than the gate, or is no reader.
     """
+    require_reader(episode)
+    _require_gate(gate)
     names = episode.header.embodiment.actions.names
     for index, step in enumerate(episode):
         today = _report_today(step, gate, names)
         difference = ReportDifference(index=index, recorded=step.report, today=today)
         if difference.fields:
             yield difference
+
+
+def _require_gate(gate: object) -> None:
+    if not isinstance(gate, SafetyGate):
+        raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
 
 
 def _report_today(step: EpisodeStep, gate: SafetyGate, names: tuple[str, ...]) -> SafetySummary:

@@ -115,6 +115,10 @@ def encode_frames(
         >>> [frame.frame_index for frame in encode_frames(seen)["front"]]
         [2]
     """
+    if not isinstance(observation, Observation):
+        raise ContractError(
+            "observation", f"got {type(observation).__name__}, expected an Observation"
+        )
     require_member(FrameEncoding, encoding=encoding)
     require_count(quality=quality)
     most = (limits or EpisodeLimits()).max_frame_bytes

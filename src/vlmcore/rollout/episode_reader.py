@@ -16,7 +16,7 @@ from vlmcore.rollout.episode_documents import (
 )
 from vlmcore.rollout.episodes import EpisodeStep
 
-__all__ = ["EpisodeReader"]
+__all__ = ["EpisodeReader", "require_reader"]
 
 _Made = TypeVar("_Made")
 
@@ -126,3 +126,16 @@ class EpisodeReader:
         except ContractError:
             return True
         return False
+
+
+def require_reader(episode: object) -> None:
+    """
+    Require an episode that can be read; its path is not one.
+
+    Raises:
+        ContractError: If it is something else.
+    """
+    if not isinstance(episode, EpisodeReader):
+        raise ContractError(
+            "episode", f"got {type(episode).__name__}, expected an EpisodeReader of the file"
+        )

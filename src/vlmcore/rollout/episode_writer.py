@@ -77,7 +77,7 @@ class EpisodeWriter:
         self._name = shown(self._path)
         self._limits = limits or EpisodeLimits()
         self._sync = sync
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may close what it interrupts
         self._size = self._steps = 0
         self.header = header
         line = self._line(episode_header_to_document(header))
@@ -180,7 +180,8 @@ class EpisodeWriter:
 
     def close(self) -> None:
         """Close the file; a second time does nothing."""
-        self._file.close()
+        with self._lock:
+            self._file.close()
 
     def _line(self, document: Mapping[str, Any]) -> bytes:
         """Write a document as a line that `EpisodeReader` takes with the same limits."""
@@ -213,5 +214,5 @@ class EpisodeWriter:
         try:
             self._file.truncate(self._size)
             self._file.seek(self._size)
-        except OSError:
+        except (OSError, ValueError):  # the disk is gone, or the file is closed
             self._file.close()  # better no more lines than one in the middle of another

@@ -79,23 +79,20 @@ class EpisodeHeader:
         Require that *step* is one of this robot.
 
         Raises:
-            ContractError: If it has more or fewer numbers than the robot.
+            ContractError: If it has more or fewer numbers in its state than the robot, or other
+                actions.
         """
-        unknown = [name for name in step.position if name not in self.embodiment.actions.names]
-        if unknown:
-            known = ", ".join(self.embodiment.actions.names)
-            raise ContractError("position", f"got {unknown}, expected names of {known}")
-        for field, numbers, names in (
-            ("observation.state", step.observation.state, self.embodiment.state_names),
-            ("last_command", step.last_command, self.embodiment.actions.names),
-            ("vetted", step.vetted, self.embodiment.actions.names),
-        ):
-            if numbers is not None and numbers.shape[-1] != len(names):
-                raise ContractError(
-                    field,
-                    f"got {numbers.shape[-1]} numbers, expected the {len(names)} of "
-                    f"{self.embodiment.name!r}",
-                )
+        states, names = len(self.embodiment.state_names), self.embodiment.actions.names
+        came = len(step.observation.state)
+        if came != states:
+            of = f"expected the {states} of {self.embodiment.name!r}"
+            raise ContractError("observation.state", f"got {came} numbers, {of}")
+        if set(step.chunk.names) != set(names) or not step.position.keys() <= set(names):
+            field = "chunk.names" if set(step.chunk.names) != set(names) else "position"
+            called = step.chunk.names if field == "chunk.names" else step.position
+            raise ContractError(
+                field, f"got {', '.join(called)}, expected the actions {', '.join(names)}"
+            )
 
 
 def _last_command(value: Any) -> Float64Array | None:

@@ -15,7 +15,7 @@ from vlmcore._arrays import Float64Array
 from vlmcore.contracts.embodiment import Reference
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.rollout.episode_differences import limit_differences
-from vlmcore.rollout.episode_reader import EpisodeReader
+from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeStep
 from vlmcore.safety.audit import read_last_command
 from vlmcore.safety.gate import SafetyGate
@@ -78,7 +78,9 @@ class Replay:
         position: Mapping[str, float] | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
+        require_reader(episode)
         plain = gate.gate if isinstance(gate, SafetyLatch) else gate
+        self.differences = limit_differences(episode.header.embodiment, plain)
         recorded, today = episode.header.embodiment.actions.names, plain.actions.names
         if set(recorded) != set(today):
             raise ContractError(
@@ -86,9 +88,8 @@ class Replay:
                 f"got the actions {', '.join(today)}, expected those of the episode, "
                 f"{', '.join(recorded)}",
             )
-        self.differences = limit_differences(episode.header.embodiment, plain)
         self.last_command = read_last_command(last_command, plain.actions)
-        self.position: Mapping[str, float] | None = None if position is None else dict(position)
+        self.position: Mapping[str, float] | None = _copy_of(position)
         self._steps = enumerate(episode)
         self._gate = gate
         self._actions = plain.actions
@@ -144,7 +145,7 @@ class Replay:
             self.last_command = values[-1]
             self.position = self._moved(values)
         if position is not None:
-            self.position = dict(position)
+            self.position = _copy_of(position)
 
     def _moved(self, values: Float64Array) -> dict[str, float] | None:
         """Add up what was sent, from where the things were."""
@@ -158,6 +159,14 @@ class Replay:
                 rate = self._actions.rate_hz if dim.reference is Reference.VELOCITY else 1.0
                 moved[name] = self.position[name] + float(column.sum()) / rate
         return moved
+
+
+def _copy_of(position: Any) -> dict[str, float] | None:
+    if position is not None and not isinstance(position, Mapping):
+        raise ContractError(
+            "position", f"got {type(position).__name__}, expected numbers by name, or None"
+        )
+    return None if position is None else dict(position)
 
 
 def replay(

@@ -19,7 +19,7 @@ from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError, EpisodeError
 from vlmcore.rollout._episode_paths import cannot, path_of, shown
 from vlmcore.rollout.episode_frames import FrameEncoding
-from vlmcore.rollout.episode_reader import EpisodeReader
+from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 from vlmcore.safety.audit import audit
 
@@ -70,9 +70,11 @@ def export_to_rerun(
 
     Raises:
         EpisodeError: If the episode has faults, or the file exists or cannot be written.
-        ContractError: If *path* is not a path, or a time is larger than Rerun can hold.
+        ContractError: If *episode* is no reader, *path* is not a path, or a time is larger than
+            Rerun can hold.
         MissingDependencyError: If ``rerun-sdk`` is not installed; the extra ``rerun`` brings it.
     """
+    require_reader(episode)
     with optional_dependency("rerun", "rerun"):
         from vlmcore.rollout import _rerun  # noqa: PLC0415 - the door
     wanted = path_of(path)
@@ -215,7 +217,7 @@ class _Export:
 def _in_order(step: EpisodeStep, space: ActionSpace) -> Float64Array:
     """Put what was proposed into the order of the space; a gate may have been told to."""
     names = step.chunk.names
-    if names == space.names or set(names) != set(space.names):
+    if names == space.names:
         return step.chunk.values
     return step.chunk.values[:, [names.index(name) for name in space.names]]
 

@@ -102,6 +102,10 @@ def test_a_gate_of_other_actions_is_refused(episode: EpisodeReader) -> None:
     """
     Nothing can be said of them.
     """
+    with pytest.raises(ContractError, match=r"^gate: got Embodiment, expected a SafetyGate"):
+        list(recheck(episode, ROBOT))  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"^episode: got PosixPath|^episode: got WindowsPath"):
+        list(recheck(Path("run.jsonl"), GATE))  # type: ignore[arg-type]
     with pytest.raises(ContractError, match=r"^chunk.names: got x, y, expected x"):
         list(recheck(episode, SafetyGate(space=space(joint(name="x")))))
 

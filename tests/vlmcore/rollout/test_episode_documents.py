@@ -65,7 +65,8 @@ def episode_parts(draw: st.DrawFn) -> tuple[EpisodeHeader, EpisodeStep]:
     chunk = draw(action_chunks(space=robot.actions, hostile=draw(st.booleans())))
     gate = SafetyGate(embodiment=robot, remedy=draw(st.sampled_from(Remedy)))
     middle = (robot.actions.low + robot.actions.high) / 2
-    last = draw(st.sampled_from((None, middle.tolist())))
+    is_command = not robot.actions.rotations  # the middle of all rotations is none
+    last = draw(st.sampled_from((None, middle.tolist() if is_command else None)))
     needed = {dim.name: 0.0 for dim in robot.actions.dims if dim.position_low is not None}
     position = {"position": needed} if needed else {}
     try:

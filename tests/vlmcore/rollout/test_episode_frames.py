@@ -95,5 +95,7 @@ def test_an_encoding_is_one_of_ours() -> None:
     """
     with pytest.raises(ContractError, match=r"^encoding: got 'base64-jpeg', expected one of"):
         encode_frames(observation(), "base64-jpeg")  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"^observation: got ObservationSummary, expected an O"):
+        encode_frames(observation().summary())  # type: ignore[arg-type]
     with pytest.raises(ContractError, match=r"^quality: got 0"):
         encode_frames(observation(), quality=0)

@@ -93,7 +93,7 @@ def test_zeros_that_a_power_cut_leaves_at_the_end_are_a_cut_line(
         (b"\x1f\x8b\x08\0", "line 1: JSON: got text that is not UTF-8"),
         (b"\0" * 99, "line 1: JSON: got "),
         (b"[" * 5000, "line 1: JSON: got values nested more than 40 deep"),
-        (b"{}\n", "line 1: robot-episode: .*schema: is missing"),
+        (b"{}\n", r"line 1: robot-episode: 3 faults\n  \$\.schema: is missing"),
         (b"[]\n", "line 1: robot-episode: .*got list, expected an object"),
         (b"null", "line 1: robot-episode: "),
         (b'{"schema": "comfyui-vlm/robot-actions"}', "line 1: .*expected 'comfyui-vlm/robot-epis"),

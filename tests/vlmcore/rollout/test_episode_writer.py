@@ -182,6 +182,23 @@ def test_a_closed_writer_refuses(path: Path) -> None:
         writer.append(step())
 
 
+def test_a_writer_that_is_closed_in_the_middle_of_a_line_ends_before_it(path: Path) -> None:
+    """
+    As a signal handler may do that interrupts it.
+    """
+    writer = EpisodeWriter(path, HEADER)
+
+    class Closing(FullDisk):
+        def write(self, data: memoryview) -> int:
+            writer.close()
+            return int(self._file.write(data))
+
+    writer._file = Closing(writer._file, 0)  # type: ignore[assignment]
+    with pytest.raises(ValueError, match="closed file"):
+        writer.append(step())
+    assert [] == list(EpisodeReader(path))
+
+
 def test_the_file_is_closed_when_the_block_fails(path: Path) -> None:
     """
     And what is in it stays.

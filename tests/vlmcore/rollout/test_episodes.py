@@ -140,12 +140,16 @@ def test_a_step_of_another_robot_does_not_fit() -> None:
     """
     HEADER.require_fits(step())
     alone = attrs.evolve(ROBOT, actions=attrs.evolve(ROBOT.actions, dims=ROBOT.actions.dims[:1]))
-    with pytest.raises(ContractError, match=r"^last_command: got 2 numbers, expected the 1 of 'tw"):
+    with pytest.raises(ContractError, match=r"^chunk.names: got x, y, expected the actions x$"):
         EpisodeHeader(embodiment=alone).require_fits(step())
+    renamed = attrs.evolve(step(), chunk=proposal([[0.0, 0.0]] * 2, names=("x", "z")))
+    with pytest.raises(ContractError, match=r"^chunk.names: got x, z, expected the actions x, y"):
+        HEADER.require_fits(renamed)
+    HEADER.require_fits(attrs.evolve(renamed, chunk=proposal([[0.0, 0.0]] * 2, names=("y", "x"))))
     blind = EpisodeHeader(embodiment=attrs.evolve(ROBOT, state_names=("x",)))
     with pytest.raises(ContractError, match=r"^observation.state: got 3 numbers, expected the 1"):
         blind.require_fits(step())
-    with pytest.raises(ContractError, match=r"^position: got \['z'\], expected names of x, y"):
+    with pytest.raises(ContractError, match=r"^position: got z, expected the actions x, y"):
         HEADER.require_fits(step(position={"z": 0.0}))
 
 

@@ -178,6 +178,18 @@ def test_an_episode_of_other_actions_is_refused_at_once(episode: EpisodeReader) 
         replay(episode, GATE, last_command=[0.0])
 
 
+def test_arguments_of_another_kind_are_named(episode: EpisodeReader) -> None:
+    """
+    A path is no reader, and a robot no gate.
+    """
+    with pytest.raises(ContractError, match=r"^episode: got str, expected an EpisodeReader"):
+        replay("run.jsonl", GATE, last_command=HERE)  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"^gate: got Embodiment, expected a SafetyGate"):
+        replay(episode, ROBOT, last_command=HERE)  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"^position: got list, expected numbers by name"):
+        replay(episode, GATE, last_command=HERE, position=[0.0])  # type: ignore[arg-type]
+
+
 def test_actions_in_another_order_are_put_in_it_if_the_gate_is_told_to(
     episode: EpisodeReader,
 ) -> None:
