@@ -156,6 +156,8 @@ def find_turns(
     Returns:
         Which numbers are finite and no rotation, shape ``[T, D]``; ``None`` if all are.
     """
+    if not orientations:
+        return None
     none = np.zeros(kept.shape, np.bool_)
     for each in orientations:
         numbers, first = path[:, each.at], each.at.start

@@ -165,9 +165,7 @@ def find(
         allowed = rules.allowed_step + slack * rules.slack if slack else rules.allowed_step
         kept = np.abs(steps) <= allowed
         levels = _are_levels(values, rules)
-        unsound = None
-        if rules.orientations:
-            unsound = find_turns(rules.orientations, came, steps=steps, kept=kept, slack=slack)
+        unsound = find_turns(rules.orientations, came, steps=steps, kept=kept, slack=slack)
         # From here on there is zero where a change is not finite.
         moved = (
             None if rules.positions is None else _moved(path[1:], rules.positions, position, slack)
