@@ -136,7 +136,9 @@ class ScriptedPolicy(_ScriptedPolicy):
         closed: Whether it was closed.
 
     Args:
-        script: What it answers, see `Script`.
+        script: A list of answers, or a function from observations to answers. An answer is an
+            `ActionChunk`, an array or lists of numbers of shape ``[T, D]`` whose names are in
+            *info*, or an exception, which is raised.
         info: What it says about itself.
         ending: What it does once every answer of a list was given.
         delay_s: How long each answer takes, in seconds, 0 to 3600.
