@@ -26,20 +26,21 @@ _ESCAPES = (
 _UNPRINTABLE = re.compile(r"[^\x20-\x7e\n]+")
 
 _QUOTED = r"b?\"(?:[^\"\\\n]|\\.)*\"?|b?'(?:[^'\\\n]|\\.)*'?"
-_SET = r"(?:[\"']?\s{0,8}[:=]|[\"']\s{0,8},)\s{0,8}"
+_SET = r"[\"']?\s{0,8}[:=]\s{0,8}"
 _KNOWN = r"(?!\s*\[REDACTED\])"
-# Each pattern keeps its group, if it has one. None has a repetition within a repetition that could
-# match the same text in two ways: time grows with the text only.
 _NAMES = r"api[-_ ]?key|token|secret|password|passwd|credentials?|cookie|private[-_ ]?key"
 _PREFIXES = r"sk-|hf_|gsk_|xai-|nvapi-|r8_|gh[ops]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ"
+# Each pattern keeps its group, if it has one. None has a repetition within a repetition that could
+# match the same text in two ways: time grows with the text only.
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         rf"(authorization{_SET}){_KNOWN}(?:{_QUOTED}|[^\n]+)",
         rf"(\b(?:bearer|basic|api-?key)\s{{1,8}}){_KNOWN}[^\s,;\"'}})\]]+",
         rf"((?:{_NAMES}){_SET}){_KNOWN}(?:{_QUOTED}|[^\s,;&\"'}})\]]+)",
+        rf"((?:authorization|{_NAMES})[\"']\s{{0,8}},\s{{0,8}}){_KNOWN}(?:{_QUOTED})",  # a pair
         r"(://)[^/\s@]{1,1000}(?=@)",
-        rf"(?<![A-Za-z0-9])(?:{_PREFIXES})[A-Za-z0-9_.-]{{6,}}",
+        rf"(?<![A-Za-z0-9])(?-i:{_PREFIXES})[A-Za-z0-9_.-]{{6,}}",
     )
 )
 

@@ -141,6 +141,8 @@ def test_what_looks_like_a_token_is_not_shown_even_if_nobody_knows_it(
         "max_new_tokens: got 0, expected a whole number of at least 1",
         "'side'",
         "no camera 'wrist' in observation.images",
+        "got the key 'api_token', expected none",
+        "HF_HUB_OFFLINE is set, task-oriented, (b'host', b'127.0.0.1')",
     ],
 )
 def test_a_text_without_secrets_is_left_as_it_is(text: str) -> None:
