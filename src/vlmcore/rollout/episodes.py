@@ -82,17 +82,22 @@ class EpisodeHeader:
             ContractError: If it has more or fewer numbers in its state than the robot, or other
                 actions.
         """
-        states, names = len(self.embodiment.state_names), self.embodiment.actions.names
-        came = len(step.observation.state)
-        if came != states:
-            of = f"expected the {states} of {self.embodiment.name!r}"
-            raise ContractError("observation.state", f"got {came} numbers, {of}")
-        if set(step.chunk.names) != set(names) or not step.position.keys() <= set(names):
-            field = "chunk.names" if set(step.chunk.names) != set(names) else "position"
-            called = step.chunk.names if field == "chunk.names" else step.position
+        robot, came = self.embodiment, len(step.observation.state)
+        if came != len(robot.state_names):
             raise ContractError(
-                field, f"got {', '.join(called)}, expected the actions {', '.join(names)}"
+                "observation.state",
+                f"got {came} numbers, expected the {len(robot.state_names)} of {robot.name!r}",
             )
+        names = set(robot.actions.names)
+        for field, called, fits in (
+            ("chunk.names", step.chunk.names, set(step.chunk.names) == names),
+            ("position", step.position, step.position.keys() <= names),
+        ):
+            if not fits:
+                wanted = ", ".join(robot.actions.names)
+                raise ContractError(
+                    field, f"got {', '.join(called)}, expected the actions {wanted}"
+                )
 
 
 def _last_command(value: Any) -> Float64Array | None:
