@@ -16,7 +16,6 @@ Importing this package loads NumPy and attrs, and no framework: torch, transform
 loaded when a model or an image file is opened.
 """
 
-import importlib
 from typing import TYPE_CHECKING
 
 from vlmcore.errors import (
@@ -77,23 +76,27 @@ __all__ = [
 __version__ = "0.1.0.dev0"
 
 
-# What is behind these names is a good part of the time that importing takes, and a program that
-# reads images or answers needs none of it.
-_LATER = {
-    "ActionChunk": "vlmcore.contracts.actions",
-    "Embodiment": "vlmcore.contracts.embodiment",
-    "Observation": "vlmcore.contracts.observation",
-    "SafetyGate": "vlmcore.safety.gate",
-    "VettedChunk": "vlmcore.safety.vetted",
-    "load_predictor": "vlmcore.vlm.loading",
-}
-
 if not TYPE_CHECKING:  # for a type checker every name would then be one of ours
 
     def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+        # What is behind these names is a good part of the time that importing takes, and a program
+        # that reads images or answers needs none of it.
+        match name:
+            case "ActionChunk":
+                from vlmcore.contracts.actions import ActionChunk as value
+            case "Embodiment":
+                from vlmcore.contracts.embodiment import Embodiment as value
+            case "Observation":
+                from vlmcore.contracts.observation import Observation as value
+            case "SafetyGate":
+                from vlmcore.safety.gate import SafetyGate as value
+            case "VettedChunk":
+                from vlmcore.safety.vetted import VettedChunk as value
+            case "load_predictor":
+                from vlmcore.vlm.loading import load_predictor as value
+            case _:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
         return value
 
 
