@@ -122,6 +122,8 @@ class Orientation:
         path = step_towards(to_quaternions(before, self.form), targets, self.max_step)
         plain = from_quaternions(path, self.form)
         made, good = self._in_bounds(written_near(plain, came, self.form))
+        # If what is nearest is out of bounds, the other way to write it may not be: what is nearest
+        # to more than a turn the other way round has the other sign, or the longer angle.
         for other in (plain, written_near(plain, -7 * _direction(plain), self.form)):
             again, fits = self._in_bounds(other)
             made, good = _chosen(good, made, again), np.logical_or(good, fits)
