@@ -157,7 +157,7 @@ class Chart:
 
     @property
     def marked_values(self) -> Float64Array:
-        """What the marks are about: what was proposed, or else the values."""
+        """What the marks are about, which is what was proposed, or else the values."""
         return self.values if self.proposed is None else self.proposed
 
     def steps(self) -> Float64Array:

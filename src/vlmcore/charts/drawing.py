@@ -13,7 +13,7 @@ from vlmcore.errors import ContractError
 from vlmcore.limits import ChartLimits, require_at_most
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import matplotlib.figure
 
 __all__ = ["draw", "draw_svg", "figure"]
 
@@ -86,7 +86,7 @@ def draw_svg(chart: Chart, *, width_px: int = 720, most_height_px: int = 480) ->
     return _svg.write(picture)
 
 
-def figure(chart: Chart) -> Figure:
+def figure(chart: Chart) -> matplotlib.figure.Figure:
     """
     Draw a chart with matplotlib, as a figure that nothing else knows of.
 

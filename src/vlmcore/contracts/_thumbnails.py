@@ -33,7 +33,8 @@ def shrunk(image: UInt8Array, longest_px: int) -> UInt8Array:
         edges = np.arange(smaller) * side // smaller
         counts = np.diff(edges, append=side).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
         means = np.add.reduceat(means, edges, axis=axis, dtype=np.float64) / counts
-    return np.rint(means).astype(np.uint8)
+    small: UInt8Array = np.rint(means).astype(np.uint8)
+    return small
 
 
 def png(image: UInt8Array) -> bytes:

@@ -30,7 +30,7 @@ from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import matplotlib.figure
 
 __all__ = ["ActionChunk", "ActionStep", "Stream"]
 
@@ -187,7 +187,7 @@ class ActionChunk:
         space: ActionSpace | None = None,
         report: HasMarks | None = None,
         last_command: Any = None,
-    ) -> Figure:
+    ) -> matplotlib.figure.Figure:
         """
         Draw the chunk as a figure of matplotlib, which notebooks show.
 
@@ -198,7 +198,7 @@ class ActionChunk:
             last_command: What was sent before the first step, shape ``[D]`` or numbers by name.
 
         Returns:
-            A figure that pyplot does not know of: nothing has to be closed.
+            A figure that pyplot does not know of, so that nothing has to be closed.
 
         Raises:
             ContractError: If these do not fit the chunk.

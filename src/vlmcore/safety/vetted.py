@@ -27,7 +27,7 @@ from vlmcore.safety.findings import Findings, ViolationKind
 from vlmcore.safety.report import RefusalReason, SafetyReport
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import matplotlib.figure
 
 __all__ = ["VettedChunk"]
 
@@ -139,7 +139,7 @@ class VettedChunk:
             streams=self.streams,
         )
 
-    def plot(self) -> Figure:
+    def plot(self) -> matplotlib.figure.Figure:
         """
         Draw the actions as a figure of matplotlib, in their bounds, over what was proposed.
 
