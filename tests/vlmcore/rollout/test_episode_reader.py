@@ -241,3 +241,14 @@ def test_any_bytes_give_steps_or_our_error(
     except EpisodeError:
         return
     assert len(found) <= 3
+
+
+def test_a_last_line_over_the_limits_is_refused_and_not_called_cut(
+    path: Path, lines: list[bytes]
+) -> None:
+    """
+    Nobody knows whether it is whole, since it is not read.
+    """
+    path.write_bytes(lines[0] + b"[" + b"0," * 300)
+    with pytest.raises(EpisodeError, match="line 2: max_nodes: got 302, limit is 200"):
+        list(EpisodeReader(path, limits=EpisodeLimits(max_nodes=200)))

@@ -374,3 +374,32 @@ def test_a_file_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(EpisodeError, match="is not a regular file, expected a file"):
             EpisodeWriter(tmp_path / "pipe", HEADER, overwrite=True)
+
+
+def test_a_header_that_does_not_fit_on_the_disk_closes_the_file(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    And leaves no half of it.
+    """
+    made: list[Any] = []
+
+    def create(*arguments: Any, **options: Any) -> Any:
+        made.append(FullDisk(_episode_paths.create_file(*arguments, **options), room=9))
+        return made[0]
+
+    monkeypatch.setattr(episode_writer, "create_file", create)
+    with pytest.raises(EpisodeError, match="No space left on device"):
+        EpisodeWriter(path, HEADER)
+    assert made[0].closed
+    assert b"" == path.read_bytes()
+
+
+def test_a_writer_says_what_it_has_written(path: Path) -> None:
+    """
+    In its representation, and so does a reader say of what it is.
+    """
+    with EpisodeWriter(path, HEADER) as writer:
+        writer.append(step())
+        assert f"<EpisodeWriter of {path}, 1 steps>" == repr(writer)
+    assert f"<EpisodeReader of {path}>" == repr(EpisodeReader(path))
