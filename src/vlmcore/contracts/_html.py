@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vlmcore.contracts.dimensions import ActionDim
     from vlmcore.contracts.embodiment import CameraSpec, Embodiment
     from vlmcore.contracts.observation import Observation
+    from vlmcore.contracts.rotations import RotationGroup
 
 __all__ = [
     "LIMITS_WORDS",
@@ -55,6 +56,7 @@ def embodiment_html(robot: Embodiment) -> str:
         paragraph(said),
         table(head, rows, texts=5),
         _more(len(space.dims), "dimensions"),
+        *(paragraph(_rotation(group, space.rate_hz)) for group in space.rotations[:_ROWS]),
         paragraph(f"Cameras: {cameras}"),
         paragraph(mode) if mode else "",
         details(
@@ -74,6 +76,8 @@ def _dim_row(index: int, dim: ActionDim, max_step: float) -> tuple[str, ...]:
         notes.append(f"levels {levels}{', …' if len(dim.levels) > 4 else ''}")
     if dim.position_low is not None and dim.position_high is not None:
         notes.append(f"leads to {number(dim.position_low)} … {number(dim.position_high)}")
+    if dim.rotation is not None:
+        notes.append(f"part of the rotation {text(dim.rotation)}")
     step = "any" if max_step == float("inf") else number(max_step)
     return (
         str(index),
@@ -84,6 +88,13 @@ def _dim_row(index: int, dim: ActionDim, max_step: float) -> tuple[str, ...]:
         number(dim.low),
         number(dim.high),
         step,
+    )
+
+
+def _rotation(group: RotationGroup, rate_hz: float) -> str:
+    form = group.form.value.replace("_", " ")
+    return (
+        f"Rotation {text(group.name)}: {form}, at most {number(group.step_rad(rate_hz))} rad a step"
     )
 
 

@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given
 
 from safety_cases import GRIPPER, JOINT, WHEEL, chunk, gate, space
-from vlmcore.contracts.embodiment import ActionDim, CameraSpec, Embodiment, LimitsSource, Reference
+from vlmcore.contracts.embodiment import (
+    ActionDim,
+    ActionSpace,
+    CameraSpec,
+    Embodiment,
+    LimitsSource,
+    Reference,
+)
 from vlmcore.contracts.observation import Observation
 from vlmcore.contracts.presets import PRESETS
+from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.safety import Remedy
 from vlmcore.testing.contract_strategies import action_chunks, embodiments, observations
 
@@ -68,7 +76,7 @@ def robot(*dims: ActionDim, **fields: Any) -> Embodiment:
     given: dict[str, Any] = {
         "name": "arm",
         "state_names": ("x",),
-        "actions": space(*dims),
+        "actions": space(*(dims or (JOINT,))),
         "cameras": (CameraSpec(name="front", height_px=480, width_px=640),),
         "limits_source": LimitsSource.MANUFACTURER,
     }
@@ -98,6 +106,19 @@ def test_a_robot_says_its_bounds_and_whose_they_are() -> None:
     for words in ("data sheet", "velocity", "-0.05", "levels 0, 1", "comes round after 6", "any"):
         assert words in text
     assert "front (480 x 640)" in text
+
+
+def test_a_rotation_says_how_far_it_may_turn() -> None:
+    """
+    Its dimensions have no steps of their own.
+    """
+    group = RotationGroup(name="hand", form=RotationForm.QUATERNION_XYZW, max_step_rad=0.25)
+    dims = tuple(ActionDim(name=name, low=-1, high=1, rotation="hand") for name in "xyzw")
+    turning = ActionSpace(dims=dims, rate_hz=20, rotations=(group,))
+    text = read(robot(actions=turning))
+
+    assert "Rotation hand: quaternion xyzw, at most 0.25 rad a step" in text
+    assert 4 == text.count("part of the rotation hand")
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
