@@ -27,7 +27,7 @@ PLANTS = [
     Plant("floors", "vlmcore/limits.py", "import vlmcore_robotics"),
     Plant("floors", "vlmcore_audio/__init__.py", "import vlmcore_robotics"),
     Plant("floors", "vlmcore_robotics/__init__.py", "import vlmcore_comfy"),
-    Plant("core-floors", "vlmcore/errors.py", "import vlmcore.limits"),
+    Plant("core-floors", "vlmcore/errors/__init__.py", "import vlmcore.limits"),
     Plant("core-floors", "vlmcore/media/images.py", "def later():\n    import vlmcore.vlm.prompt"),
     Plant("core-floors", "vlmcore/vlm/loading.py", "import vlmcore.cli"),
     Plant("core-floors", "vlmcore/contracts/actions.py", "import vlmcore.safety.report"),
@@ -51,7 +51,7 @@ PLANTS = [
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),
     Plant("drawing-behind-charts", "vlmcore/safety/report.py", "import vlmcore.charts._matplotlib"),
     Plant("comfy-only-in-comfy", "vlmcore_robotics/__init__.py", "import comfy"),
-    Plant("no-cycles", "vlmcore/errors.py", "def later():\n    import vlmcore.limits"),
+    Plant("no-cycles", "vlmcore/errors/__init__.py", "def later():\n    import vlmcore.limits"),
 ]
 
 # What a planted line refers to, where the room is not built yet.

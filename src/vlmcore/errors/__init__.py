@@ -1,0 +1,89 @@
+"""
+Every error that vlmcore raises on purpose; anything else is a bug of ours, please report it.
+
+::
+
+    VlmcoreError
+    ├─ ContractError (ValueError)             a value breaks the contract of its field
+    │  ├─ AmbiguousResponseError              an answer of a policy has more than one reading
+    │  ├─ DocumentError                       a document has faults, each with its place
+    │  └─ LimitExceededError                  a size is over a declared limit
+    ├─ EndpointError (ValueError)             an address that may not be dialled
+    ├─ EpisodeError (ValueError)              a file of an episode cannot be written or read
+    ├─ MediaError (ValueError)                an image or video cannot be read
+    │  └─ MediaLimitError                     it is larger than the limits allow
+    ├─ MissingDependencyError (ImportError)   an optional package is not installed
+    ├─ ModelError                             a model cannot be used
+    │  ├─ ModelAccessError                    not found, gated, or the hub is out of reach
+    │  ├─ UnsupportedModelError               found, but not of a kind that we can run
+    │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
+    │  └─ GenerationError                     it failed while generating
+    ├─ PolicyError                            a policy cannot be used
+    │  ├─ PolicyUnavailableError (ConnectionError)  it cannot be reached
+    │  ├─ PolicyTimeoutError (TimeoutError)   it was reached, and then silent for too long
+    │  ├─ PolicyProtocolError                 one side broke the protocol
+    │  └─ PolicyRefusedError                  it answered with an error of its own
+    └─ UnsafeActionError                      actions are not safe to execute
+
+Arguments are data: each error keeps them as attributes and in ``args``, so errors can be pickled
+(they cross process boundaries in data loaders and job engines) and read without parsing text.
+"""
+
+from __future__ import annotations
+
+from vlmcore.errors._base import (
+    VlmcoreError,
+)
+from vlmcore.errors._models import (
+    GenerationError,
+    ModelAccessError,
+    ModelError,
+    ModelMemoryError,
+    UnsupportedModelError,
+)
+from vlmcore.errors._robots import (
+    PolicyError,
+    PolicyProtocolError,
+    PolicyRefusedError,
+    PolicyTimeoutError,
+    PolicyUnavailableError,
+    UnsafeActionError,
+)
+from vlmcore.errors._values import (
+    AmbiguousResponseError,
+    ContractError,
+    DocumentError,
+    EndpointError,
+    EpisodeError,
+    LimitExceededError,
+    MediaError,
+    MediaLimitError,
+    MissingDependencyError,
+)
+
+__all__ = [
+    "AmbiguousResponseError",
+    "ContractError",
+    "DocumentError",
+    "EndpointError",
+    "EpisodeError",
+    "GenerationError",
+    "LimitExceededError",
+    "MediaError",
+    "MediaLimitError",
+    "MissingDependencyError",
+    "ModelAccessError",
+    "ModelError",
+    "ModelMemoryError",
+    "PolicyError",
+    "PolicyProtocolError",
+    "PolicyRefusedError",
+    "PolicyTimeoutError",
+    "PolicyUnavailableError",
+    "UnsafeActionError",
+    "UnsupportedModelError",
+    "VlmcoreError",
+]
+
+for _name in __all__:  # where users import them from, in tracebacks and pickles too
+    globals()[_name].__module__ = __name__

@@ -1,0 +1,65 @@
+"""Models that cannot be used."""
+
+from __future__ import annotations
+
+from vlmcore.errors._base import VlmcoreError
+
+__all__ = [
+    "GenerationError",
+    "ModelAccessError",
+    "ModelError",
+    "ModelMemoryError",
+    "UnsupportedModelError",
+]
+
+
+class ModelError(VlmcoreError):
+    """
+    A model cannot be used.
+
+    Attributes:
+        model: The model as the caller named it.
+        problem: What is wrong and what to do.
+    """
+
+    def __init__(self, model: str, problem: str) -> None:
+        super().__init__(model, problem)
+        self.model = model
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.problem}"
+
+
+class ModelAccessError(ModelError):
+    """A model was not found, is gated, or its hub is out of reach."""
+
+
+class UnsupportedModelError(ModelError):
+    """A model was found, but is not of a kind that can be run here."""
+
+
+class ModelMemoryError(ModelError, MemoryError):
+    """
+    A model does not fit into the memory that is free.
+
+    Attributes:
+        needed_bytes: What it needs, estimated from its weights; ``None`` where unknown.
+        available_bytes: What was free when it was asked for; ``None`` where unknown.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        problem: str,
+        needed_bytes: int | None = None,
+        available_bytes: int | None = None,
+    ) -> None:
+        super().__init__(model, problem)
+        self.args = (model, problem, needed_bytes, available_bytes)
+        self.needed_bytes = needed_bytes
+        self.available_bytes = available_bytes
+
+
+class GenerationError(ModelError):
+    """A model failed while it was generating."""
