@@ -40,6 +40,7 @@ napoleon_use_ivar = True
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|contextlib|hypothesis|matplotlib|numpy|os|pathlib|types|typing)\..*"),
     ("any", r"[A-Z]\w+Error"),
+    ("py:class", "Script"),  # an alias, told in the text
     ("any", r"[A-Z]\w+\.\w+"),
     ("any", r"[a-z_0-9]+"),
     ("any", r"vlmcore(\.(contracts|media|safety|testing))?\.\w+"),

@@ -13,6 +13,7 @@ from vlmcore.limits import DocumentLimits, require_at_most
 __all__ = ["JSON_INTEGERS", "frozen_object"]
 
 _LIMITS = DocumentLimits()
+_AROUND = 2  # how deep the documents are that such an object is written in: read back, it fits
 JSON_INTEGERS = range(-(1 << 63), 1 << 64)  # what 64 bits hold, signed or not
 
 
@@ -27,7 +28,7 @@ def frozen_object(value: Any, *, field: str) -> Mapping[str, Any]:
     """
     if not isinstance(value, Mapping):
         raise ContractError(field, f"got {type(value).__name__}, expected an object")
-    frozen: Mapping[str, Any] = _Freezer().freeze(value, field, 0)
+    frozen: Mapping[str, Any] = _Freezer().freeze(value, field, _AROUND)
     return frozen
 
 

@@ -153,6 +153,15 @@ class EpisodeLimits:
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)
 
+    @property
+    def of_a_line(self) -> DocumentLimits:
+        """The limits of one line, as of a document."""
+        return DocumentLimits(
+            max_document_bytes=self.max_line_bytes,
+            max_depth=self.max_depth,
+            max_nodes=self.max_nodes,
+        )
+
 
 @attrs.frozen(kw_only=True)
 class ImageLimits:

@@ -39,10 +39,7 @@ def read_json(text: Any, *, limits: DocumentLimits | None = None, allow_nan: boo
     """
     limits = limits or DocumentLimits()
     decoded = _decoded(text, limits)
-    # Each value but the first has a comma or a bracket before it: an upper bound, since texts may
-    # hold them too, that costs nothing. Empty lists take 30 times the memory of their text.
-    nodes = 1 + sum(decoded.count(mark) for mark in ",[{")
-    require_at_most("max_nodes", nodes, limits.max_nodes)
+    _check_nodes(decoded, limits)
     try:
         value = json.loads(
             decoded,
@@ -61,17 +58,36 @@ def read_json(text: Any, *, limits: DocumentLimits | None = None, allow_nan: boo
     return value
 
 
-def write_json(value: Any, *, indent: int | None = 2) -> str:
+def write_json(value: Any, *, indent: int | None = 2, limits: DocumentLimits | None = None) -> str:
     """
-    Write a value as JSON text; `read_json` gives it back exactly.
+    Write a value as JSON text; `read_json` gives it back exactly, within the same limits.
+
+    Args:
+        value: The value, in Python's plain types.
+        indent: By how many spaces; ``None`` for all on one line.
+        limits: How much can be read again.
 
     Raises:
         ContractError: If there is a number in it that JSON does not know, or another object.
+        LimitExceededError: If it is larger than *limits* allow.
     """
+    limits = limits or DocumentLimits()
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except (TypeError, ValueError) as error:
         raise ContractError("JSON", f"got something that JSON cannot hold: {error}") from None
+    _decoded(text, limits)
+    _check_nodes(text, limits)
+    if _depth(value) > limits.max_depth:
+        raise _too_deep(limits)
+    return text
+
+
+def _check_nodes(text: str, limits: DocumentLimits) -> None:
+    # Each value but the first has a comma or a bracket before it: an upper bound, since texts may
+    # hold them too, that costs nothing. Empty lists take 30 times the memory of their text.
+    nodes = 1 + sum(text.count(mark) for mark in ",[{")
+    require_at_most("max_nodes", nodes, limits.max_nodes)
 
 
 def _decoded(text: Any, limits: DocumentLimits) -> str:
@@ -98,7 +114,7 @@ def _depth(value: Any) -> int:
     """Count how deep lists and objects are in each other, without recursion."""
     depth, level = 0, [value]
     while level:
-        inner = [each for each in level if isinstance(each, (list, dict))]
+        inner = [each for each in level if isinstance(each, (list, tuple, dict))]
         depth += bool(inner)
         level = []
         for each in inner:

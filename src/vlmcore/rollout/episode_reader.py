@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError, EpisodeError, LimitExceededError
-from vlmcore.limits import DocumentLimits, EpisodeLimits, require_at_most
+from vlmcore.limits import EpisodeLimits, require_at_most
 from vlmcore.rollout._episode_paths import cannot, open_file, path_of, shown
 from vlmcore.rollout.episode_documents import (
     episode_header_from_document,
@@ -53,11 +53,7 @@ class EpisodeReader:
         self._path = path_of(path)
         self._name = shown(self._path)
         self._limits = limits = limits or EpisodeLimits()
-        self._json_limits = DocumentLimits(
-            max_document_bytes=limits.max_line_bytes,
-            max_depth=limits.max_depth,
-            max_nodes=limits.max_nodes,
-        )
+        self._json_limits = limits.of_a_line
         self.truncated = False
         with open_file(self._path, limits=limits) as file:
             line = self._next_line(file, 1)

@@ -185,9 +185,11 @@ class EpisodeWriter:
 
     def _line(self, document: Mapping[str, Any]) -> bytes:
         """Write a document as a line that `EpisodeReader` takes with the same limits."""
-        text = write_json(document, indent=None)
-        nodes = 1 + sum(text.count(mark) for mark in ",[{")  # as the reader counts them
-        require_at_most("max_nodes", nodes, self._limits.max_nodes)
+        limits = attrs.evolve(
+            self._limits.of_a_line,
+            max_document_bytes=self._limits.max_file_bytes,  # looked at below, by its own name
+        )
+        text = write_json(document, indent=None, limits=limits)
         line = text.encode() + b"\n"
         require_at_most("max_line_bytes", len(line), self._limits.max_line_bytes)
         require_at_most("max_file_bytes", self._size + len(line), self._limits.max_file_bytes)

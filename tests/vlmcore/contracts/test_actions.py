@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vlmcore.contracts.actions import ActionChunk, ActionStep, Stream
+from vlmcore.contracts.documents import action_chunk_from_json, action_chunk_to_json
 from vlmcore.errors import ContractError, LimitExceededError
 from vlmcore.testing.contract_strategies import action_chunks, hostile_actions, json_objects
 
@@ -267,6 +268,21 @@ def test_metadata_that_contain_themselves_end() -> None:
     """
     with pytest.raises(LimitExceededError, match=r"^max_depth"):
         chunk(metadata=endless())
+
+
+def test_metadata_are_as_deep_as_a_document_that_is_read_back() -> None:
+    """
+    What was written of a chunk with the deepest metadata is a chunk again, and no deeper one is.
+    """
+    deep: dict[str, Any] = {}
+    for _ in range(30):
+        deep = {"a": deep}
+
+    made = chunk(metadata=deep)
+
+    assert action_chunk_from_json(action_chunk_to_json(made)).equals(made)
+    with pytest.raises(LimitExceededError, match="max_depth"):
+        chunk(metadata={"a": deep})
 
 
 def test_a_step_has_its_values_under_their_names() -> None:

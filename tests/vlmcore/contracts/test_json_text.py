@@ -130,3 +130,22 @@ def test_any_text_gives_a_value_or_our_error(text: str | bytes) -> None:
     except ContractError:
         return
     assert value == read_json(write_json(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "limits"),
+    [
+        ([[[1]]], DocumentLimits(max_depth=2)),
+        ({"a": ({"b": 1},)}, DocumentLimits(max_depth=2)),
+        ([1, 2, 3], DocumentLimits(max_nodes=3)),
+        (["long"], DocumentLimits(max_document_bytes=5)),
+        (["über"], DocumentLimits(max_document_bytes=8)),
+    ],
+)
+def test_what_could_not_be_read_again_is_not_written(value: Any, limits: DocumentLimits) -> None:
+    """
+    A recording that nobody can open is found out while it can still be helped.
+    """
+    with pytest.raises(ContractError):
+        write_json(value, indent=None, limits=limits)
+    assert value == json.loads(write_json(value, indent=None)) or isinstance(value, dict)

@@ -282,7 +282,7 @@ def test_metadata_of_the_largest_depth_is_read_back() -> None:
     A chunk may hold it, and so may a line.
     """
     deep: dict[str, Any] = {}
-    for _ in range(32):
+    for _ in range(30):
         deep = {"a": deep}
     made = step()
     made = attrs.evolve(made, chunk=attrs.evolve(made.chunk, metadata=deep))
