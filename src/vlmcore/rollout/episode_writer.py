@@ -13,6 +13,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.json_text import write_json
 from vlmcore.contracts.observation import Observation, ObservationSummary
