@@ -28,6 +28,7 @@ def test_nothing_is_found_in_what_keeps_every_limit() -> None:
     findings = audit([[0.1], [0.2]], space(JOINT), last_command=[0.0])
     assert dict.fromkeys(ViolationKind, 0) == findings.counts
     assert ((), frozenset()) == (findings.violations(), findings.kinds)
+    assert ([0.0], [[0.0], [0.0]]) == (findings.reference.tolist(), findings.steps.tolist())
 
 
 def test_nan_is_counted_once_and_as_that_alone() -> None:

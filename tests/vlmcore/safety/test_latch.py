@@ -136,5 +136,6 @@ def test_a_latch_is_put_behind_a_gate() -> None:
     Not behind a space, nor behind another latch.
     """
     for wrong in (space(JOINT), latch(), None):
-        with pytest.raises(ContractError, match=r"^gate"):
+        came = type(wrong).__name__
+        with pytest.raises(ContractError, match=rf"^gate: got {came}, expected a SafetyGate$"):
             SafetyLatch(wrong)  # type: ignore[arg-type]

@@ -253,10 +253,21 @@ def test_what_was_zero_is_zero_as_float32_whatever_is_owed() -> None:
     values = np.array([[third], [0.0], [-1e-30], [third], [0.0]])
     rounded = round_sums(values, np.array([-1.0]), np.array([1.0]))
     assert [0.0, 0.0] == rounded[[1, 4], 0].tolist()
-    assert -1e-30 == pytest.approx(rounded[2, 0])
+    assert -1e-30 == pytest.approx(rounded[2, 0], rel=1e-6, abs=0)
     exact = np.float32([[0.1], [0.0], [0.3], [-0.1]])
     same = round_sums(exact.astype(np.float64), np.array([-1.0]), np.array([1.0]))
     assert exact.tobytes() == same.tobytes()
+
+
+def test_what_is_owed_is_made_good_by_a_last_place_a_step() -> None:
+    """
+    A third is rounded up by 86 of the last places of a small change: 86 of these are smaller.
+    """
+    small = 2.0**-10
+    values = np.array([[1 / 3]] + [[small]] * 100)
+    rounded = round_sums(values, np.array([-1.0]), np.array([1.0]))[:, 0]
+    assert {small - 2.0**-34, small - 2.0**-33} >= set(rounded[1:80].tolist())
+    assert values.sum() == pytest.approx(rounded.sum(dtype=np.float64), rel=0, abs=2.0**-34)
 
 
 def test_where_it_was_vetted_from_is_carried_along() -> None:

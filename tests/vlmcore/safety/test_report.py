@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import pickle
 
+import attrs
 import numpy as np
 import pytest
 
+from rotation_cases import AXIS_ANGLE, XYZW, turn, turning, wrist
 from safety_cases import GRIPPER, JOINT, SLIDE, chunk, joint, space
+from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.errors import UnsafeActionError
 from vlmcore.safety import SafetyGate, Violation, ViolationKind
 
@@ -44,6 +47,58 @@ def test_violations_say_what_where_and_which_limit() -> None:
     ) == str(report)
 
 
+def test_a_violation_names_the_bound_on_its_side() -> None:
+    """
+    The upper one for what is above it, the lower one for what is below it; in the last command too.
+    """
+    gate = SafetyGate(space=space(joint(9), joint(9, "y")))
+    report = gate.check(chunk([[3.0, -3.0]], "x", "y"), last_command=[2.0, -2.0])
+    assert [
+        "step 0, 'x': 3 out of bounds (limit 1)",
+        "last command, 'x': 2 with a last command out of bounds (limit 1)",
+        "step 0, 'y': -3 out of bounds (limit -1)",
+        "last command, 'y': -2 with a last command out of bounds (limit -1)",
+    ] == list(map(str, report.violations))
+
+
+@pytest.mark.parametrize(("value", "level"), [(0.75, 1.0), (-0.75, -1.0), (0.25, 0.0)])
+def test_a_value_between_levels_names_the_nearest_one(value: float, level: float) -> None:
+    """
+    That is what was meant.
+    """
+    switch = attrs.evolve(GRIPPER, low=-1.0, levels=(-1.0, 0.0, 1.0))
+    report = SafetyGate(space=space(switch)).check(chunk([[value]], "gripper"), last_command=[0])
+    assert [level] == [violation.limit for violation in report.violations]
+
+
+@pytest.mark.parametrize(
+    ("form", "row", "value", "limit"),
+    [
+        (XYZW, 0.5 * turn(0), 0.5, 0.99),
+        (XYZW, 2 * turn(0), 2.0, 1.01),
+        (AXIS_ANGLE, [7.0, 0, 0], 7.0, 2 * math.pi),
+        (RotationForm.ROT6D, [1.0, 0, 0, 0, 0.005, 0], 0.005, 0.01),
+    ],
+)
+def test_what_is_no_rotation_is_measured_as_its_form_is(form, row, value, limit) -> None:
+    """
+    A norm, an angle or the shortest of two columns, and the bound on that side.
+    """
+    gate = SafetyGate(space=wrist(form, low=-9, high=9))
+    (violation,) = gate.check(turning(row), last_command=turn(0, form)).violations
+    assert (value, limit) == pytest.approx((violation.value, violation.limit), rel=1e-6)
+
+
+def test_a_turn_that_is_too_fast_names_the_turn_of_one_step() -> None:
+    """
+    2 rad/s at 20 Hz is 0.1 rad.
+    """
+    fast = RotationGroup(name="wrist", form=XYZW, max_rate_rad_s=2.0)
+    gate = SafetyGate(space=attrs.evolve(wrist(), rotations=(fast,)))
+    (violation,) = gate.check(turning(turn(0.5)), last_command=turn(0)).violations
+    assert (0.5, 0.1) == pytest.approx((violation.value, violation.limit))
+
+
 def test_a_thousand_violations_are_counted_and_a_hundred_are_listed() -> None:
     """
     The first ones; a report of a long chunk stays readable.
@@ -71,6 +126,7 @@ def test_a_clean_report_says_so() -> None:
         report.total,
     )
     assert set(ViolationKind) == set(report.counts)
+    assert report.previous_action_provided
 
 
 def test_marks_are_of_the_steps_that_are_executed() -> None:
