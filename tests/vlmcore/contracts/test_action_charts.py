@@ -108,8 +108,14 @@ def test_a_vetted_chunk_is_drawn_over_what_was_proposed() -> None:
     chart = vetted._chart()
 
     assert [0.05, 0.5] == chart.marked_values.ravel().tolist()
+    assert ([-1.0], [1.0], [0.0]) == (
+        chart.low.tolist(),
+        chart.high.tolist(),
+        chart.before.tolist(),
+    )
     assert [0.05, 0.15] == pytest.approx(chart.values.ravel().tolist())
     assert vetted.preview(width_px=300, height_px=200).shape == (200, 300, 3)
+    assert 960 == vetted.preview().shape[1]
     assert vetted.plot().axes
 
 

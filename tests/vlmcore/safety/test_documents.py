@@ -224,3 +224,34 @@ def test_a_summary_that_cannot_be_is_refused(field: str, value: Any) -> None:
     """
     with pytest.raises(ContractError, match=f"^{field}"):
         attrs.evolve(safety_report_from_document(OLD), **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"counts": 7}, "counts: got 7, expected numbers by kind"),
+        ({"counts": {"step": 1}}, "counts: got 'step', expected a ViolationKind"),
+        (
+            {"counts": {ViolationKind.STEP: -1}},
+            "counts[step]: got -1, expected a whole number from 0",
+        ),
+        ({"changed": 1}, "changed: got 1, expected True or False"),
+        ({"action_dim": 5_000}, "action_dim: got 5000, expected at most 2048"),
+        ({"input_horizon": 5_000}, "input_horizon: got 5000, expected at most 4096"),
+        ({"execution_horizon": 51}, "execution_horizon: got 51, expected at most 50"),
+        (
+            {"reason": RefusalReason.STALE},
+            "reason: got RefusalReason.STALE for what is safe, expected None",
+        ),
+    ],
+    ids=str,
+)
+def test_a_summary_that_cannot_be_says_what_came_and_what_was_expected(
+    fields: dict[str, Any], message: str
+) -> None:
+    """
+    One sentence.
+    """
+    with pytest.raises(ContractError) as error:
+        attrs.evolve(safety_report_from_document(OLD), **fields)
+    assert message == str(error.value)

@@ -227,6 +227,23 @@ def test_what_a_remedy_made_is_audited_again(monkeypatch: pytest.MonkeyPatch) ->
     assert "remedy_failed" == error.reason
 
 
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([[NAN, 0.0]], "no_reference"),
+        ([[0.0, NAN]], "first_step_unchecked"),
+        ([[0.0, 0.0], [NAN, 0.0]], "first_step_unchecked"),
+    ],
+)
+def test_there_is_no_reference_only_where_a_first_target_is_lost(values, reason: str) -> None:
+    """
+    A change that is lost is zero, and a later target could be held, if the first one could be sent.
+    """
+    dims = (JOINT, attrs.evolve(JOINT, name="dx", reference=Reference.DELTA))
+    error = refused(values, last_command=None, remedy=Remedy.CLAMP, dims=dims)
+    assert reason == error.reason
+
+
 def test_hold_between_levels_that_are_too_far_refuses() -> None:
     """
     The nearest level of a measured start may be further than its step bound.

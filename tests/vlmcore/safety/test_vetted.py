@@ -13,10 +13,10 @@ import pytest
 
 from architecture.tree import module_files, module_name, parse
 from safety_cases import GRIPPER, JOINT, SLIDE, chunk, joint, space
-from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import ActionDim
+from vlmcore.contracts.actions import ActionChunk, Stream
+from vlmcore.contracts.embodiment import ActionDim, Reference
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety import SafetyGate, VettedChunk
+from vlmcore.safety import RefusalReason, SafetyGate, VettedChunk, ViolationKind
 
 
 @pytest.fixture
@@ -45,6 +45,31 @@ def test_only_the_gate_makes_a_vetted_chunk(trick, vetted: VettedChunk) -> None:
     """
     with pytest.raises((TypeError, attrs.exceptions.NotAnAttrsClassError)):
         trick(vetted)
+
+
+@pytest.mark.parametrize(
+    ("trick", "message"),
+    [
+        (VettedChunk, ""),
+        (lambda: type("Mine", (VettedChunk,), {}), ""),
+        (lambda: object.__new__(VettedChunk).__setstate__({}), ""),
+        (
+            lambda: pickle.dumps(object.__new__(VettedChunk)),
+            ": pickle chunk.as_chunk(), and vet it again where it arrives",
+        ),
+        (
+            lambda: object.__new__(VettedChunk).__replace__(),
+            ": change chunk.as_chunk(), and vet it again",
+        ),
+    ],
+)
+def test_a_refusal_says_who_makes_vetted_chunks_and_what_to_do(trick, message: str) -> None:
+    """
+    Who wants to send one on is told how.
+    """
+    with pytest.raises(TypeError) as error:
+        trick()
+    assert f"only SafetyGate.vet() makes a VettedChunk{message}" == str(error.value)
 
 
 @pytest.mark.skipif(not hasattr(copy, "replace"), reason="copy.replace is of Python 3.13")
@@ -90,6 +115,9 @@ def test_every_transform_drops_the_status(vetted: VettedChunk) -> None:
         plain.source,
         plain.observed_at_s,
     )
+    parts = (Stream(name="arm", start=0, end=1),)
+    came = SafetyGate(space=space(JOINT)).vet(chunk([[0.1]], streams=parts), last_command=[0.0])
+    assert parts == came.streams == came.as_chunk().streams
     with pytest.raises(ContractError):
         SafetyGate(space=space(JOINT)).vet(vetted, last_command=[0.0])
 
@@ -167,5 +195,68 @@ def test_float32_that_is_too_coarse_gives_nothing(dim: ActionDim, values, start:
     with pytest.raises(UnsafeActionError) as error:
         came.as_float32()
     assert "float32_too_coarse" == error.value.reason
-    assert not error.value.report.safe_for_handoff
-    assert came.report.safe_for_handoff
+    report = error.value.report
+    assert (False, RefusalReason.FLOAT32_TOO_COARSE) == (report.safe_for_handoff, report.reason)
+    assert report.safe_for_handoff is False
+    assert report.total
+    assert (True, 0) == (came.report.safe_for_handoff, came.report.total)
+
+
+LAST_PLACE = 2.0**-24  # of a float32 from 0.5 to 1
+
+
+@pytest.mark.parametrize(
+    ("bound", "values", "is_given"),
+    [
+        (42.4, (0.3, 42.6), True),  # becomes 43: 0.6 too many, and the slack is 0.424
+        (42.02, (0.49, 42.501), False),  # becomes 43: 0.98 too many, and twice the slack is 0.84
+    ],
+)
+def test_rounding_is_forgiven_the_slack_once_more(bound: float, values, *, is_given: bool) -> None:
+    """
+    A hundredth of the bound to the audit, and as much again to float32, but not thrice; in last
+    places.
+    """
+    first, second = (0.75 + value * LAST_PLACE for value in values)
+    gate = SafetyGate(space=space(joint(bound * LAST_PLACE)))
+    came = gate.vet(chunk([[first], [second]]), last_command=[first])
+    if not is_given:
+        with pytest.raises(UnsafeActionError):
+            came.as_float32()
+        return
+    assert 43 * LAST_PLACE == float(np.diff(came.as_float32().astype(np.float64), axis=0)[0, 0])
+
+
+MOVED = ActionDim(
+    name="dx",
+    reference=Reference.DELTA,
+    low=-1,
+    high=1,
+    max_step=1,
+    position_low=0,
+    position_high=1,
+)
+
+
+def test_changes_are_rounded_to_the_nearest_where_their_sum_keeps_its_bounds() -> None:
+    """
+    Roundings are made to cancel only where they would lead out.
+    """
+    values = np.full((9, 1), 1 / 30)
+    came = SafetyGate(space=space(MOVED)).vet(
+        chunk(values, "dx"), last_command=[0.0], position={"dx": 0.0}
+    )
+    assert values.astype(np.float32).tobytes() == came.as_float32().tobytes()
+
+
+def test_a_change_that_float32_leads_out_gives_nothing() -> None:
+    """
+    0.3 is rounded up by more than the whole range is wide, and nothing before it can make it good.
+    """
+    narrow = attrs.evolve(MOVED, position_high=1e-9)
+    came = SafetyGate(space=space(narrow)).vet(
+        chunk([[0.3]], "dx"), last_command=[0.0], position={"dx": -0.3}
+    )
+    with pytest.raises(UnsafeActionError) as error:
+        came.as_float32()
+    assert {ViolationKind.POSITION} == error.value.report.findings.kinds
