@@ -161,3 +161,20 @@ def test_what_does_not_fit_the_space_is_refused(values) -> None:
     """
     with pytest.raises(ContractError, match=r"^values"):
         audit(values, space(joint()), last_command=[0.0])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[0.0, 0.0]], "got shape [1, 2], expected steps of 1 dimensions"),
+        (np.zeros((0, 1)), "got shape [0, 1], expected steps of 1 dimensions"),
+        (np.zeros(1), "got an array of shape [1], expected one of axes [T, D]"),
+    ],
+)
+def test_values_that_are_refused_are_told_their_shape(values, message: str) -> None:
+    """
+    And the one that was expected.
+    """
+    with pytest.raises(ContractError) as error:
+        audit(values, space(joint()), last_command=[0.0])
+    assert f"values: {message}" == str(error.value)

@@ -15,7 +15,8 @@ from hypothesis import given
 
 from safety_cases import GRIPPER, JOINT, SLIDE, chunk, space
 from vlmcore.contracts.presets import PRESETS
-from vlmcore.errors import ContractError, DocumentError
+from vlmcore.errors import ContractError, DocumentError, LimitExceededError
+from vlmcore.limits import DocumentLimits
 from vlmcore.safety import RefusalReason, Remedy, SafetyGate, SafetySummary, ViolationKind
 from vlmcore.safety.documents import (
     DOCUMENTS,
@@ -185,6 +186,17 @@ def test_all_faults_are_told_at_once() -> None:
     assert {"$.mode", "$.changed", "$.violations", "$.input_horizon"} <= {
         path for path, _ in caught.value.faults
     }
+
+
+def test_a_document_that_is_too_large_is_not_read() -> None:
+    """
+    The caller says how large.
+    """
+    text = json.dumps(OLD)
+    assert safety_report_from_document(OLD) == safety_report_from_json(text)
+    small = DocumentLimits(max_document_bytes=len(text) - 1)
+    with pytest.raises(LimitExceededError, match="max_document_bytes"):
+        safety_report_from_json(text, limits=small)
 
 
 def test_the_schema_is_published_as_json_schema() -> None:

@@ -172,6 +172,66 @@ def test_a_gate_that_is_not_one_cannot_be_made(fields: dict, field: str) -> None
         SafetyGate(**{"space": space(JOINT), **fields})
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"space": None}, "space: got neither space and embodiment, expected one of them"),
+        ({"embodiment": SO100}, "space: got both space and embodiment, expected one of them"),
+        ({"space": 7}, "space: got int, expected an ActionSpace"),
+        ({"space": None, "embodiment": 7}, "embodiment: got int, expected an Embodiment"),
+        ({"reorder": 1}, "reorder: got 1, expected True or False"),
+        (
+            {"execution_horizon": 0},
+            "execution_horizon: got 0, expected a whole number of at least 1",
+        ),
+    ],
+)
+def test_what_makes_no_gate_is_told_in_a_sentence(fields: dict, message: str) -> None:
+    """
+    What came, and what was expected.
+    """
+    with pytest.raises(ContractError) as error:
+        SafetyGate(**{"space": space(JOINT), **fields})
+    assert message == str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("last_command", "message"),
+    [
+        ([0.0], "got 1 numbers, expected 2, one a dimension"),
+        ({"x": 0.0, "z": 0.0}, "got names with missing ['y'] and unknown ['z'], expected x, y"),
+        ([0.0, NAN], "got nan for 'y', expected finite numbers, or None where nobody knows"),
+        (0.5, "got float, expected an array or lists of numbers, axes [D]"),
+        (np.zeros((1, 2)), "got an array of shape [1, 2], expected one of axes [D]"),
+        (np.zeros(2, np.complex128), "got complex128, expected float16, float32, float64 or"),
+    ],
+    ids=str,
+)
+def test_what_is_no_last_command_is_told_in_a_sentence(last_command, message: str) -> None:
+    """
+    The same to those who vet and to those who look.
+    """
+    two = gate(JOINT, joint(name="y"))
+    for look in (two.vet, two.check):
+        with pytest.raises(ContractError) as error:
+            look(chunk([[0.0, 0.0]], "x", "y"), last_command=last_command)
+        assert str(error.value).startswith(f"last_command: {message}")
+
+
+def test_names_in_another_order_are_told_the_way_out() -> None:
+    """
+    It is no way out where the names are others.
+    """
+    two = gate(JOINT, joint(name="y"))
+    for names, way_out in (
+        ("yx", "in this order; SafetyGate(reorder=True) puts them in it"),
+        ("xz", "in this order"),
+    ):
+        with pytest.raises(ContractError) as error:
+            two.vet(chunk([[0.0, 0.0]], *names), last_command=None)
+        assert f"chunk.names: got {', '.join(names)}, expected x, y, {way_out}" == str(error.value)
+
+
 def test_only_a_chunk_can_be_vetted() -> None:
     """
     Not an array, whose names nobody knows.

@@ -317,12 +317,25 @@ def test_a_position_is_finite_numbers_by_name(position: Any, message: str) -> No
         audit([[0.0]], space(MOVED), last_command=[0.0], position=position)
 
 
+def test_wrong_names_of_a_position_are_told_the_right_ones() -> None:
+    """
+    All of them, and what makes them so.
+    """
+    two = SafetyGate(space=space(JOINT, MOVED, attrs.evolve(MOVED, name="dy")))
+    with pytest.raises(ContractError) as error:
+        two.check(chunk([[0.0] * 3], "x", "dx", "dy"), last_command=None, position={"x": 0.0})
+    assert (
+        "position: got names with missing ['dx', 'dy'] and unknown ['x'], expected the dimensions "
+        "that declare position_low and position_high: dx, dy"
+    ) == str(error.value)
+
+
 def test_a_position_that_nothing_asks_for_is_refused() -> None:
     """
     It would be thought to be looked at.
     """
     gate = SafetyGate(space=space(JOINT))
-    with pytest.raises(ContractError, match=r"unknown \['x'\].*: there are none"):
+    with pytest.raises(ContractError, match=r"unknown \['x'\].*: there are none$"):
         gate.vet(chunk([[0.0]]), last_command=[0.0], position={"x": 0.0})
     assert [[0.0]] == gate.vet(chunk([[0.0]]), last_command=[0], position={}).values.tolist()
 
