@@ -16,6 +16,7 @@ __all__ = [
     "ContractLimits",
     "DocumentLimits",
     "EpisodeLimits",
+    "HttpLimits",
     "ImageLimits",
     "ModelLimits",
     "PromptLimits",
@@ -263,6 +264,34 @@ class WireLimits:
     max_binary_bytes: int = 128 * _MIB
     max_rank: int = 6
     max_array_header_bytes: int = 1024
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+
+@attrs.frozen(kw_only=True)
+class HttpLimits:
+    """
+    What one message of the HTTP protocol may hold, read from the wire or written to it.
+
+    Attributes:
+        max_request_bytes: Size of the body of a request.
+        max_response_bytes: Size of the body of an answer.
+        max_metadata_bytes: Size of what a server says about itself.
+        max_frame_bytes: Size of one encoded frame.
+        max_frames_bytes: Size of all encoded frames of one observation.
+        max_frame_pixels: Width times height of one frame, read from its header before decoding.
+        max_decoded_bytes: Size of all frames of one observation once decoded; three cameras of
+            480 x 640 have 2.6 MiB for each step of their history.
+    """
+
+    max_request_bytes: int = 64 * _MIB
+    max_response_bytes: int = 32 * _MIB
+    max_metadata_bytes: int = _MIB
+    max_frame_bytes: int = 8 * _MIB
+    max_frames_bytes: int = 45 * _MIB
+    max_frame_pixels: int = 16 * _MIB
+    max_decoded_bytes: int = 64 * _MIB
 
     def __attrs_post_init__(self) -> None:
         _require_positive_fields(self)

@@ -27,6 +27,7 @@ from vlmcore.errors import (
     PolicyError,
     PolicyProtocolError,
     PolicyRefusedError,
+    PolicyStatusError,
     PolicyTimeoutError,
     PolicyUnavailableError,
     UnsafeActionError,
@@ -74,6 +75,7 @@ EXAMPLES = [
     (PolicyTimeoutError("p", "reply", 1.25), "p: no reply within 1.25 s"),
     (PolicyProtocolError("p", "sent text", "theirs"), "p: sent text"),
     (PolicyRefusedError("p", "no camera 'side'"), "p: no camera 'side'"),
+    (PolicyStatusError("p", "no camera 'side'", 400), "p: no camera 'side' (HTTP 400)"),
     (UnsafeActionError("2 out of bounds", "violations"), "violations: 2 out of bounds"),
     (
         UnsafeActionError("all kept", "stale", "observed_at_s: got 2 s ago, expected at most 1 s"),

@@ -23,6 +23,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ PolicyTimeoutError (TimeoutError)   it was reached, and then silent for too long
     │  ├─ PolicyProtocolError                 one side broke the protocol
     │  └─ PolicyRefusedError                  it answered with an error of its own
+    │     └─ PolicyStatusError                over HTTP, with a status
     └─ UnsafeActionError                      actions are not safe to execute
 
 Arguments are data: each error keeps them as attributes and in ``args``, so errors can be pickled
@@ -45,6 +46,7 @@ from vlmcore.errors._robots import (
     PolicyError,
     PolicyProtocolError,
     PolicyRefusedError,
+    PolicyStatusError,
     PolicyTimeoutError,
     PolicyUnavailableError,
     UnsafeActionError,
@@ -78,6 +80,7 @@ __all__ = [
     "PolicyError",
     "PolicyProtocolError",
     "PolicyRefusedError",
+    "PolicyStatusError",
     "PolicyTimeoutError",
     "PolicyUnavailableError",
     "UnsafeActionError",

@@ -8,6 +8,7 @@ __all__ = [
     "PolicyError",
     "PolicyProtocolError",
     "PolicyRefusedError",
+    "PolicyStatusError",
     "PolicyTimeoutError",
     "PolicyUnavailableError",
     "UnsafeActionError",
@@ -72,6 +73,23 @@ class PolicyProtocolError(PolicyError):
 
 class PolicyRefusedError(PolicyError):
     """A policy answered with an error of its own; the problem is its words, cut."""
+
+
+class PolicyStatusError(PolicyRefusedError):
+    """
+    A policy answered over HTTP with a status that says that it failed.
+
+    Attributes:
+        status: The status, as 404.
+    """
+
+    def __init__(self, policy: str, problem: str, status: int) -> None:
+        super().__init__(policy, problem)
+        self.args = (policy, problem, status)
+        self.status = status
+
+    def __str__(self) -> str:
+        return f"{self.policy}: {self.problem} (HTTP {self.status})"
 
 
 class UnsafeActionError(VlmcoreError):
