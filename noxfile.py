@@ -23,6 +23,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 PINS = "constraints/dev.txt"
 LOCAL = Path(".nox", "local").absolute()
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
+MUTMUT = "mutmut==3.8.1"  # the list of mutants that change nothing is written in its words
 SAMPLE = "src/vlmcore/embedded/samples/scene-1.png"
 
 
@@ -122,6 +123,28 @@ def property_tests(session: nox.Session) -> None:
     session.run(
         python, "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile", "long", *session.posargs
     )
+
+
+@nox.session(default=False)
+def mutants(session: nox.Session) -> None:
+    """Change the safety gate in every small way, and fail where no test minds; half an hour."""
+    install(session, "tests", extras="testing")
+    session.install("-c", PINS, "pillow")
+    session.install(MUTMUT)
+    tree = Path(session.create_tmp(), "tree")
+    shutil.rmtree(tree, ignore_errors=True)  # mutmut would keep results of other tests
+    for name in ("src", "tests"):
+        shutil.copytree(name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy("pyproject.toml", tree)
+    session.chdir(tree)
+    # Plugins that are not needed take longer to load than most mutants to die.
+    plugins = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "_hypothesis_pytestplugin,pytest_socket",
+    }
+    session.run("mutmut", "run", "--max-children", "2", *session.posargs, env=plugins | ONE_THREAD)
+    if not session.posargs:
+        session.run("python", "tests/mutation/check_survivors.py")
 
 
 @nox.session(default=False, venv_backend="none")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
@@ -27,6 +27,15 @@ settings.register_profile(
 )
 settings.register_profile(
     "long", max_examples=3000, deadline=None, suppress_health_check=_SLOW_IS_FINE
+)
+settings.register_profile(  # as quick, but a failure is as good as its smallest example
+    "mutants",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=_SLOW_IS_FINE,
 )
 settings.load_profile("quick")  # --hypothesis-profile comes later, and wins
 
