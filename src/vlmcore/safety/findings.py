@@ -97,7 +97,7 @@ class Findings:
         space: What was held against.
         values: What was audited, shape ``[T, D]``.
         reference: The last command, shape ``[D]``; ``None`` if there was none.
-        steps: Every step as its bound means it, shape ``[T, D]``.
+        steps: Every step as its bound means it, shape ``[T, D]``; zero if nothing was found.
         masks: For each kind that was found where it was found, shape ``[T, D]``; for the kinds that
             concern the last command, shape ``[1, D]``.
         tally: How many there are of each kind, in the order of `ViolationKind`.
