@@ -152,9 +152,9 @@ class Findings:
         """Describe the first *most* violations, by step, then by dimension, then by kind."""
         width = self.values.shape[1]
         places = [
-            (int(step), int(dim), kind)
+            (*divmod(at, width), kind)
             for kind, mask in self.masks.items()
-            for step, dim in zip(*np.divmod(np.flatnonzero(mask)[:most], width), strict=True)
+            for at in np.flatnonzero(mask)[:most].tolist()
         ]
         places.sort(key=lambda place: (*place[:2], _KIND_ORDER[place[2]]))
         return tuple(self._violation(*place) for place in places[:most])

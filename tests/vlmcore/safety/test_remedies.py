@@ -40,6 +40,15 @@ def test_each_step_follows_the_one_that_was_made() -> None:
     assert [0.25, 0.5, 0.75, 0.6] == clamped([0.9, 0.9, 0.9, 0.6], joint(0.25), 0.0)
 
 
+def test_a_target_at_the_very_end_of_its_step_stays_as_it_is() -> None:
+    """
+    To the sign of zero, from either side.
+    """
+    for start in (0.25, -0.25):
+        (at_zero,) = clamped([-0.0], joint(0.25), start)
+        assert -1.0 == math.copysign(1.0, at_zero)
+
+
 def test_what_is_not_asked_for_is_not_touched() -> None:
     """
     Dimensions are independent.
