@@ -33,6 +33,7 @@ from vlmcore.rollout import documents as rollout_documents
 from vlmcore.rollout import episode_schemas
 from vlmcore.safety import documents as safety_documents
 from vlmcore.vlm.catalog import MODELS
+from vlmcore_robotics.wire.http_openapi import openapi
 
 REFERENCE = Path(__file__).parent / "reference"
 DOCUMENTS = {
@@ -55,6 +56,7 @@ def pages() -> dict[str, str]:
         "robot-documents.md": robot_documents_page(),
         "pictures/chunk.svg": chunk_picture(),
         **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
+        "schemas/comfyui-vla-http-v1.json": json.dumps(openapi(), indent=2),
     }
 
 

@@ -18,19 +18,18 @@ import attrs
 import numpy as np
 
 from vlmcore._arrays import Float64Array, require_member, require_name
-from vlmcore._copying import thawed
 from vlmcore._json_values import frozen_object
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.contracts.responses import ResponseAxes, chunk_from_response
 from vlmcore.errors import ContractError, PolicyProtocolError
 from vlmcore.limits import ContractLimits, WireLimits
-from vlmcore.secrets import Secret, redact
+from vlmcore.secrets import Secret
+from vlmcore_robotics.wire._blame import blamed, chunk_without, without
 from vlmcore_robotics.wire._groot_requests import flattened, nested, observation_from, unprefixed
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
 from vlmcore_robotics.wire.groot_calls import (
     GrootEndpoint,
-    blamed,
     encode_call,
     encode_failure,
     read_call,
@@ -181,10 +180,7 @@ class GrootCodec:
         """
         said = read_reply(frame, policy=self.policy, token=self.token, limits=self.limits)
         chunk = blamed(self.policy, self.token, lambda: self._chunk(said, observed_at_s))
-        if self.token is None:
-            return chunk
-        metadata = _without(thawed(chunk.metadata), self.token)
-        return attrs.evolve(chunk, metadata=metadata)
+        return chunk_without(chunk, self.token)
 
     def decode_reset(self, frame: bytes) -> dict[str, Any]:
         """
@@ -198,7 +194,8 @@ class GrootCodec:
         if not isinstance(said, dict):
             problem = f"reset: got {type(said).__name__}, expected a map"
             raise PolicyProtocolError(self.policy, problem, "theirs")
-        return said
+        info: dict[str, Any] = without(said, self.token)
+        return info
 
     def decode_call(
         self, frame: bytes, *, captured_at_s: float, frame_rate_hz: float = 1.0
@@ -325,12 +322,3 @@ class GrootCodec:
             streams=self.layout.streams,
             axes=ResponseAxes.BATCH,
         )
-
-
-def _without(value: Any, token: Secret) -> Any:
-    """Take the token out of what a server says, should it repeat it."""
-    if isinstance(value, dict):
-        return {_without(key, token): _without(each, token) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without(each, token) for each in value]
-    return redact(value, token) if isinstance(value, str) else value

@@ -14,17 +14,13 @@ from __future__ import annotations
 
 import enum
 import hmac
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-from vlmcore.errors import (
-    ContractError,
-    PolicyError,
-    PolicyProtocolError,
-    PolicyRefusedError,
-)
-from vlmcore.limits import DocumentLimits, WireLimits
-from vlmcore.secrets import Secret, redact
+from vlmcore.errors import ContractError, PolicyProtocolError, PolicyRefusedError
+from vlmcore.limits import WireLimits
+from vlmcore.secrets import Secret
+from vlmcore_robotics.wire._blame import blamed, words_of
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
 from vlmcore_robotics.wire.groot_dialects import GrootDialect, modalities_from_answer
 from vlmcore_robotics.wire.groot_modalities import PolicyModalities
@@ -34,7 +30,6 @@ __all__ = [
     "GrootEndpoint",
     "ask_modalities",
     "ask_ping",
-    "blamed",
     "encode_call",
     "encode_failure",
     "read_call",
@@ -45,7 +40,6 @@ __all__ = [
 
 _UNAUTHORISED = "Unauthorized: Invalid API token"  # to the letter what GR00T's server says
 _OLD_ERROR = b"ERROR"
-_Read = TypeVar("_Read")
 
 
 class GrootEndpoint(enum.Enum):
@@ -188,43 +182,13 @@ def read_reply(
     parts = reply if isinstance(reply, list) else [reply]
     for part in parts:
         if isinstance(part, Mapping) and part.get("error") is not None:
-            raise PolicyRefusedError(policy, _words(part["error"], token))
+            raise PolicyRefusedError(policy, words_of(part["error"], token))
     return reply
 
 
 def encode_failure(words: str, *, limits: WireLimits | None = None) -> bytes:
     """Write that something failed; *words* are what the client may know, cut and on one line."""
-    return encode_frame({"error": _words(words, None)}, kind=FrameKind.RESPONSE, limits=limits)
-
-
-def blamed(policy: str, token: Secret | None, read: Callable[[], _Read]) -> _Read:
-    """
-    Turn what is wrong with an answer into whose fault it is; no error shows the token.
-
-    Args:
-        policy: What the policy is called in errors.
-        token: The token that was sent: a peer may repeat it.
-        read: Reads the answer.
-
-    Raises:
-        PolicyRefusedError: If *read* does.
-        PolicyProtocolError: If *read* raises a `ContractError`.
-    """
-    raised: PolicyError
-    try:
-        return read()
-    except PolicyRefusedError as error:
-        raised, cause = PolicyRefusedError(policy, redact(error.problem, token)), None
-    except ContractError as error:
-        raised = PolicyProtocolError(policy, redact(str(error), token), "theirs")
-        cause = error if token is None else None
-    raise raised from cause  # out here, so that its context does not show what was taken out
-
-
-def _words(error: Any, token: Secret | None) -> str:
-    most = DocumentLimits().max_error_characters
-    text = error if isinstance(error, str) else f"an error that is no text: {error!r:.200}"
-    return redact(text, token, max_characters=most) or "an error without words"
+    return encode_frame({"error": words_of(words, None)}, kind=FrameKind.RESPONSE, limits=limits)
 
 
 def _is_same(said: Any, token: Secret) -> bool:
