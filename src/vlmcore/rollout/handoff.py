@@ -41,24 +41,26 @@ def hand_off(
         now_s: Reading of the clock that the observation was stamped by, in seconds.
         max_age_s: How long ago the observation may have been made that the policy acts on.
         allow_template: Whether actions may be handed on that were vetted against the limits of a
-            template, which nobody promises for the robot.
+            template, or of a gate that does not say whose they are. Nobody promises them for the
+            robot.
 
     Raises:
         UnsafeActionError: If the actions are older than that, were observed after *now_s*, or keep
-            the limits of a template only. The sink is not called. The report says so, and not that
-            they are safe.
+            the limits of a template only, or of nobody knows what. The sink is not called. The
+            report says so, and not that they are safe.
         ContractError: If *vetted* was not made by a gate, or another argument is not as described.
 
     Example:
         >>> from vlmcore.contracts.actions import ActionChunk
-        >>> from vlmcore.contracts.embodiment import ActionDim, ActionSpace
+        >>> from vlmcore.contracts.embodiment import ActionDim, ActionSpace, LimitsSource
         >>> from vlmcore.safety.gate import SafetyGate
         >>> class Printer:
         ...     def accept(self, vetted):
         ...         print(vetted.values.tolist())
         >>> slide = ActionDim(name="x", unit="m", low=-1.0, high=1.0, max_step=0.1)
         >>> chunk = ActionChunk(values=[[0.05]], names=("x",), source="doc", observed_at_s=7.0)
-        >>> gate = SafetyGate(space=ActionSpace(dims=(slide,), rate_hz=20))
+        >>> space = ActionSpace(dims=(slide,), rate_hz=20)
+        >>> gate = SafetyGate(space=space, limits_source=LimitsSource.MANUFACTURER)
         >>> vetted = gate.vet(chunk, last_command=[0.0])
         >>> hand_off(vetted, Printer(), now_s=7.2, max_age_s=0.5)
         [[0.05]]
@@ -78,12 +80,8 @@ def hand_off(
     if not isinstance(allow_template, bool):
         raise ContractError("allow_template", f"got {allow_template!r:.80}, expected True or False")
     _check_age(vetted, now_s - vetted.observed_at_s, max_age_s)
-    if vetted.limits_source is LimitsSource.TEMPLATE and not allow_template:
-        _refuse(
-            vetted,
-            RefusalReason.TEMPLATE_LIMITS,
-            "limits_source: got a template, expected limits of the robot, or allow_template=True",
-        )
+    if not allow_template:
+        _check_limits(vetted)
     sink.accept(vetted)
 
 
@@ -99,6 +97,22 @@ def _check_age(vetted: VettedChunk, age_s: float, max_age_s: float) -> None:
             vetted,
             RefusalReason.STALE,
             f"observed_at_s: got {age_s:g} s before now_s, expected at most {max_age_s:g} s",
+        )
+
+
+def _check_limits(vetted: VettedChunk) -> None:
+    if vetted.limits_source is None:
+        _refuse(
+            vetted,
+            RefusalReason.LIMITS_UNKNOWN,
+            "limits_source: got a gate of a space alone, expected SafetyGate(limits_source=...) or "
+            "one of an embodiment, or allow_template=True",
+        )
+    if vetted.limits_source is LimitsSource.TEMPLATE:
+        _refuse(
+            vetted,
+            RefusalReason.TEMPLATE_LIMITS,
+            "limits_source: got a template, expected limits of the robot, or allow_template=True",
         )
 
 

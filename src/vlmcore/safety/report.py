@@ -37,6 +37,7 @@ class RefusalReason(enum.Enum):
     STALE = "stale"  # what the policy saw is older than the caller allows
     OBSERVED_IN_FUTURE = "observed_in_future"  # it was seen by another clock
     TEMPLATE_LIMITS = "template_limits"  # the limits that it keeps are a template's
+    LIMITS_UNKNOWN = "limits_unknown"  # nobody says whose limits it keeps
 
 
 def _all_counts(value: Any) -> Any:

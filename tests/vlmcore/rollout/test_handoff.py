@@ -34,7 +34,8 @@ class Sink:
 
 def vetted() -> VettedChunk:
     """Vet a step against a space."""
-    return SafetyGate(space=space(JOINT)).vet(chunk([[0.05]]), last_command=[0.0])
+    gate = SafetyGate(space=space(JOINT), limits_source=LimitsSource.MANUFACTURER)
+    return gate.vet(chunk([[0.05]]), last_command=[0.0])
 
 
 def of_a_robot(source: LimitsSource) -> VettedChunk:
@@ -102,10 +103,38 @@ def test_actions_within_the_limits_of_a_template_are_refused_unless_told() -> No
     assert [actions] == sink.accepted
 
 
+def test_limits_of_a_template_do_not_pass_as_those_of_a_space() -> None:
+    """
+    A gate of ``preset.actions`` alone does not know whose limits they are: it must be told.
+    """
+    template = find_embodiment("LeRobot SO-100 / SO-101 template").actions
+    gate = SafetyGate(space=template)
+    actions = gate.vet(chunk(np.zeros((1, 6)), *template.names), last_command=np.zeros(6))
+    error = refused(actions)
+    assert RefusalReason.LIMITS_UNKNOWN.value == error.reason
+    assert str(error).startswith(
+        "limits_unknown: limits_source: got a gate of a space alone, expected "
+        "SafetyGate(limits_source=...) or one of an embodiment, or allow_template=True"
+    )
+
+    sink = Sink()
+    hand_off(actions, sink, now_s=OBSERVED_AT_S, max_age_s=1, allow_template=True)
+    assert [actions] == sink.accepted
+
+
+def test_a_space_whose_limits_are_said_to_be_the_robots_needs_no_permission() -> None:
+    """
+    Somebody has said it, and answers for it.
+    """
+    sink = Sink()
+    hand_off(vetted(), sink, now_s=OBSERVED_AT_S, max_age_s=1)
+    assert 1 == len(sink.accepted)
+
+
 @pytest.mark.parametrize("source", [LimitsSource.DATASET, LimitsSource.MANUFACTURER])
 def test_limits_of_the_robot_itself_need_no_permission(source: LimitsSource) -> None:
     """
-    Neither do those of a space that somebody wrote down.
+    They are what the actions have to keep.
     """
     sink = Sink()
     hand_off(of_a_robot(source), sink, now_s=OBSERVED_AT_S, max_age_s=1)
