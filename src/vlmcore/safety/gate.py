@@ -10,7 +10,7 @@ import numpy as np
 from vlmcore._arrays import Float64Array, require_count, require_member
 from vlmcore._copying import through_constructor
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import ActionSpace, Embodiment
+from vlmcore.contracts.embodiment import ActionSpace, Embodiment, LimitsSource
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety._positions import read_position
 from vlmcore.safety._rules import Rules, space_digest
@@ -25,7 +25,7 @@ __all__ = ["SafetyGate", "VettedChunk"]
 _ABOUT_REFERENCE = frozenset((ViolationKind.REFERENCE_OUT_OF_BOUNDS,))
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class SafetyGate:
     """
     The gate between what a policy proposes and what a controller executes.
@@ -36,6 +36,8 @@ class SafetyGate:
     Attributes:
         space: What may be commanded.
         embodiment: The robot, whose `Embodiment.actions` are the space.
+        limits_source: Where the limits of *space* come from; ``None`` if nobody says, and then
+            nothing is handed on. An embodiment says it itself, and this stays ``None``.
         remedy: What to do about a chunk that breaks a limit.
         execution_horizon: How many steps of a chunk will be executed, from the first; ``None`` for
             all. Only these are looked at, and only these leave.
@@ -60,23 +62,32 @@ class SafetyGate:
 
     space: ActionSpace | None = None
     embodiment: Embodiment | None = None
+    limits_source: LimitsSource | None = None
     remedy: Remedy = Remedy.BLOCK
     execution_horizon: int | None = None
     reorder: bool = False
-    actions: ActionSpace = attrs.field(init=False, repr=False)
-    _rules: Rules = attrs.field(init=False, repr=False)
-    _digest: str = attrs.field(init=False, repr=False)
+    actions: ActionSpace = attrs.field(init=False)
+    _rules: Rules = attrs.field(init=False)
+    _digest: str = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         space, robot = self.space, self.embodiment
         if (space is None) is (robot is None):
-            count = "neither" if space is None else "both"
-            raise ContractError("space", f"got {count} space and embodiment, expected one of them")
+            came = "neither space nor" if space is None else "both space and"
+            raise ContractError("space", f"got {came} embodiment, expected one of them")
         if robot is not None and not isinstance(robot, Embodiment):
             raise ContractError("embodiment", f"got {type(robot).__name__}, expected an Embodiment")
         actions = space if robot is None else robot.actions
         if not isinstance(actions, ActionSpace):
             raise ContractError("space", f"got {type(actions).__name__}, expected an ActionSpace")
+        if self.limits_source is not None:
+            require_member(LimitsSource, limits_source=self.limits_source)
+            if robot is not None:
+                raise ContractError(
+                    "limits_source",
+                    f"got {self.limits_source} with an embodiment, expected None: the embodiment "
+                    "says where its limits come from",
+                )
         require_member(Remedy, remedy=self.remedy)
         if self.execution_horizon is not None:
             require_count(execution_horizon=self.execution_horizon)
@@ -88,6 +99,14 @@ class SafetyGate:
         keep(self, "_digest", space_digest(actions))
 
     __reduce__ = through_constructor
+
+    def __repr__(self) -> str:
+        name = "a space" if self.embodiment is None else repr(self.embodiment.name)
+        width, rate_hz = len(self.actions.dims), self.actions.rate_hz
+        size = f"{width} dimension{'s' if width > 1 else ''} at {rate_hz:g} Hz"
+        horizon = self.execution_horizon
+        steps = "" if horizon is None else f", {horizon} steps"
+        return f"<SafetyGate of {name}: {size}, {self.remedy.value}{steps}>"
 
     def vet(self, chunk: ActionChunk, *, last_command: Any, position: Any = None) -> VettedChunk:
         """
@@ -110,7 +129,7 @@ class SafetyGate:
             ContractError: If the chunk is not one of this space, or *last_command* or *position* is
                 not finite numbers for its dimensions.
         """
-        values = self._executed(chunk)
+        values, robot = self._executed(chunk), self.embodiment
         reference = read_last_command(last_command, self.actions)
         at = read_position(position, self.actions)
         findings = find(values, self._rules, reference, position=at)
@@ -136,7 +155,7 @@ class SafetyGate:
             rules=self._rules,
             last_command=reference,
             position=at,
-            limits_source=None if self.embodiment is None else self.embodiment.limits_source,
+            limits_source=self.limits_source if robot is None else robot.limits_source,
             space_digest=self._digest,
         )
 

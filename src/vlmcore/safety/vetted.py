@@ -50,7 +50,8 @@ class VettedChunk:
             was shown.
         streams: The named parts.
         report: What was found in the chunk as it came.
-        limits_source: Where the limits come from; ``None`` if the gate was given a space only.
+        limits_source: Where the limits come from; ``None`` if the gate was given a space, and
+            nobody said.
         space_digest: SHA-256 of the action space that was vetted against.
         last_command: What the first step follows, shape ``[D]``; ``None`` if it was not needed.
         position: Where the things were that move, by name; ``None`` if that was not needed.

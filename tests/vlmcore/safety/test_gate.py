@@ -162,6 +162,7 @@ def test_threads_may_share_a_gate() -> None:
         ({"embodiment": SO100}, "space"),
         ({"space": SO100}, "space"),
         ({"space": None, "embodiment": space(JOINT)}, "embodiment"),
+        ({"limits_source": "manufacturer"}, "limits_source"),
     ],
 )
 def test_a_gate_that_is_not_one_cannot_be_made(fields: dict, field: str) -> None:
@@ -175,11 +176,18 @@ def test_a_gate_that_is_not_one_cannot_be_made(fields: dict, field: str) -> None
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"space": None}, "space: got neither space and embodiment, expected one of them"),
+        ({"space": None}, "space: got neither space nor embodiment, expected one of them"),
         ({"embodiment": SO100}, "space: got both space and embodiment, expected one of them"),
         ({"space": 7}, "space: got int, expected an ActionSpace"),
         ({"space": None, "embodiment": 7}, "embodiment: got int, expected an Embodiment"),
         ({"reorder": 1}, "reorder: got 1, expected True or False"),
+        (
+            {"space": None, "embodiment": SO100, "limits_source": LimitsSource.MANUFACTURER},
+            (
+                "limits_source: got LimitsSource.MANUFACTURER with an embodiment, expected None: the "
+                "embodiment says where its limits come from"
+            ),
+        ),
         (
             {"execution_horizon": 0},
             "execution_horizon: got 0, expected a whole number of at least 1",
@@ -247,6 +255,36 @@ def test_a_gate_can_be_sent_to_another_process() -> None:
     other = pickle.loads(pickle.dumps(SafetyGate(embodiment=SO100, remedy=Remedy.CLAMP)))
     came = other.vet(chunk(RAW, *SO100.actions.names), last_command=[0.0] * 6)
     np.testing.assert_allclose(came.values, CLAMPED, rtol=0, atol=1e-6)
+
+
+def test_the_limits_of_a_space_come_from_nowhere_until_somebody_says_where() -> None:
+    """
+    The space of a template alone does not say that it is one: a template passed as good limits.
+    """
+    chunk_of_zeros = chunk([[0.0] * 6], *SO100.actions.names)
+    for source in (None, *LimitsSource):
+        one = SafetyGate(space=SO100.actions, limits_source=source)
+        for each in (one, pickle.loads(pickle.dumps(one))):
+            assert source is each.vet(chunk_of_zeros, last_command=[0.0] * 6).limits_source
+    robot = SafetyGate(embodiment=SO100).vet(chunk_of_zeros, last_command=[0.0] * 6)
+    assert LimitsSource.TEMPLATE is robot.limits_source
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (
+            SafetyGate(embodiment=SO100, remedy=Remedy.CLAMP, execution_horizon=8),
+            "<SafetyGate of 'lerobot_so100_so101_template': 6 dimensions at 30 Hz, clamp, 8 steps>",
+        ),
+        (SafetyGate(space=space(JOINT)), "<SafetyGate of a space: 1 dimension at 20 Hz, block>"),
+    ],
+)
+def test_a_gate_is_shown_in_one_line(made: SafetyGate, shown: str) -> None:
+    """
+    Its repr printed every dimension, and was 3,500 characters long.
+    """
+    assert shown == repr(made)
 
 
 def test_a_velocity_is_a_change() -> None:
