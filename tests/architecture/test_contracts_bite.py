@@ -37,10 +37,14 @@ PLANTS = [
     Plant("core-floors", "vlmcore/testing/__init__.py", "import vlmcore.cli"),
     Plant("core-floors", "vlmcore/utils.py", "nothing = None"),
     Plant("robotics-floors", "vlmcore_robotics/wire/codec.py", "import vlmcore_robotics.clients"),
+    Plant(
+        "robotics-floors", "vlmcore_robotics/servers/runtime.py", "import vlmcore_robotics.clients"
+    ),
     Plant("robotics-floors", "vlmcore_robotics/helpers.py", "nothing = None"),
     Plant("sans-io", "vlmcore_robotics/wire/frames.py", "import time"),
     Plant("sans-io", "vlmcore_robotics/wire/ndarrays.py", "def later():\n    import socket"),
     Plant("pillow-behind-resizing", "vlmcore_robotics/wire/openpi.py", "from PIL import Image"),
+    Plant("websockets-behind-lines", "vlmcore_robotics/clients/websocket.py", "import websockets"),
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
     Plant("framework-free", "vlmcore/limits.py", "import torch"),
@@ -56,7 +60,6 @@ PLANTS = [
 
 # What a planted line refers to, where the room is not built yet.
 STAND_INS = {
-    "vlmcore_robotics/clients/__init__.py",
     "vlmcore_audio/minimax/__init__.py",
     "vlmcore_audio/music.py",
     "vlmcore_comfy/nodes/__init__.py",

@@ -23,6 +23,7 @@ FACTS = {
     ("vlmcore.testing._json_strategies", 1 << 64): "64-bit numbers",
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
+    ("vlmcore_robotics.clients._tcp", 1 << 18): "bytes read at a time",
 }
 BOUNDS = "vlmcore.limits"
 DATA_ONLY = ("vlmcore.vlm.catalog",)

@@ -1,0 +1,6 @@
+"""Clients of policy servers: a socket, a deadline and a session around each wire format."""
+
+from vlmcore_robotics.clients.async_websocket import AsyncWebSocketPolicy
+from vlmcore_robotics.clients.websocket import WebSocketPolicy
+
+__all__ = ["AsyncWebSocketPolicy", "WebSocketPolicy"]

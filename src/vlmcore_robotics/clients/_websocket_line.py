@@ -1,0 +1,193 @@
+"""
+One connection to an openpi server without its socket: bytes come in, bytes and messages go out.
+
+The door to the websockets package, whose sans-I/O half is used: so the sockets are ours, with one
+deadline for all that happens on them, no proxy, no pings that end a slow inference, and no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from websockets.client import ClientProtocol
+from websockets.exceptions import InvalidStatus
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.protocol import State
+from websockets.uri import parse_uri
+
+from vlmcore.endpoint import Endpoint
+from vlmcore.errors import PolicyProtocolError
+from vlmcore.limits import WireLimits
+from vlmcore.secrets import Secret
+from vlmcore_robotics.clients._boundary import HangUpError, HttpStatusError, Stage
+from vlmcore_robotics.wire.session import Session, Turn
+
+__all__ = ["Line", "NotHttpError"]
+
+_WORDS = 200  # characters of an HTTP answer that are kept
+_START = b"HTTP/1."
+
+
+# Writes nothing: at its debug level the package writes headers.
+_QUIET = logging.getLogger(f"{__name__}.websockets")
+_QUIET.disabled = True
+_QUIET.setLevel(logging.CRITICAL)
+
+
+class NotHttpError(Exception):
+    """The peer speaks another protocol."""
+
+
+class Line:
+    """
+    The messages of one connection, and whose turn it is. Not safe for threads.
+
+    Args:
+        endpoint: Where the connection leads; it says the path and the name of the server.
+        policy: The policy as the caller named it.
+        api_key: Is sent with the handshake.
+        limits: How large a message may be.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, *, policy: str, api_key: Secret | None, limits: WireLimits
+    ) -> None:
+        self._protocol = ClientProtocol(
+            parse_uri(endpoint.url),
+            max_size=max(limits.max_response_bytes, limits.max_metadata_bytes),
+            logger=_QUIET,
+        )
+        self._session = Session(policy, greeting=True)
+        self._message: bytes | str | None = None
+        self._start = bytearray()
+        self._parts = bytearray()
+        self._is_text = False
+        self._ending: Exception | None = None
+        request = self._protocol.connect()
+        if api_key is not None:
+            request.headers["Authorization"] = f"Api-Key {api_key.reveal()}"
+        self._protocol.send_request(request)
+
+    @property
+    def stage(self) -> Stage:
+        """What is waited for."""
+        if self._protocol.state is State.CONNECTING:
+            return Stage.HANDSHAKE
+        return Stage.METADATA if self._session.turn is Turn.GREETING else Stage.ANSWER
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether something can be asked, now or after what is awaited."""
+        return self._ending is None and self._session.is_usable
+
+    def ask(self, frame: bytes) -> None:
+        """
+        Put a request among what is to be sent.
+
+        Raises:
+            PolicyProtocolError: If it is not our turn.
+        """
+        self._session.asked()
+        self._protocol.send_binary(frame)
+
+    def outgoing(self) -> Iterator[bytes]:
+        """Take what is to be sent: the handshake, requests, and answers to pings."""
+        return (data for data in self._protocol.data_to_send() if data)
+
+    def feed(self, data: bytes) -> None:
+        """Take what came; nothing means that the peer sends no more."""
+        if self._ending is not None:
+            return
+        if self._protocol.state is State.CONNECTING and not self._starts_well(data):
+            self._end(NotHttpError(f"it sends {bytes(self._start)!r}, expected HTTP"))
+        elif data:
+            self._protocol.receive_data(data)
+        else:
+            self._protocol.receive_eof()
+        for event in self._protocol.events_received():
+            if isinstance(event, Frame) and self._ending is None:
+                self._take(event)
+        if self._ending is None:
+            self._notice_the_end(is_eof=not data)
+
+    def lose(self, error: Exception | None) -> None:
+        """Note that the connection is gone."""
+        self._end(error or HangUpError("it closed the connection"))
+
+    def abandon(self, why: str) -> None:
+        """Break the session: what still comes is nobody's answer."""
+        self._session.abandon(why)
+
+    def leave(self) -> None:
+        """Put a farewell among what is to be sent, if the peer can hear it."""
+        self._session.close()
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(1000)
+
+    def take(self) -> bytes | str | None:
+        """
+        Take the message that is awaited; ``None`` if it has not come yet.
+
+        Raises:
+            Exception: What ended the connection, in words of whoever ended it.
+        """
+        message, self._message = self._message, None
+        if message is None and self._ending is not None:
+            raise self._ending
+        return message
+
+    def _starts_well(self, data: bytes) -> bool:
+        """Say whether this may be HTTP: other protocols may never send the end of a line."""
+        self._start += data[: len(_START) - len(self._start)]
+        return _START.startswith(bytes(self._start))
+
+    def _take(self, frame: Frame) -> None:
+        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
+            return
+        if frame.opcode is not Opcode.CONT:
+            self._is_text = frame.opcode is Opcode.TEXT
+        if frame.fin and not self._parts:
+            whole = bytes(frame.data)
+        else:
+            self._parts += frame.data
+            if not frame.fin:
+                return
+            whole = bytes(self._parts)
+            self._parts.clear()
+        try:
+            self._heard()
+            self._message = whole.decode() if self._is_text else whole
+        except (PolicyProtocolError, UnicodeDecodeError) as error:
+            self._end(error)
+
+    def _heard(self) -> None:
+        """Note a whole message; one that nobody waits for breaks the session."""
+        if self._session.turn is Turn.GREETING:
+            self._session.greeted()
+        else:
+            self._session.answered()
+
+    def _notice_the_end(self, *, is_eof: bool) -> None:
+        protocol = self._protocol
+        refusal = protocol.handshake_exc
+        if isinstance(refusal, InvalidStatus):
+            self._end(_status(refusal.response))
+        elif refusal is not None:
+            self._end(refusal if refusal.__cause__ is None else refusal.__cause__)
+        elif protocol.parser_exc is not None and not isinstance(protocol.parser_exc, EOFError):
+            self._end(protocol.parser_exc)
+        elif protocol.close_rcvd is not None:
+            self._end(HangUpError(str(protocol.close_rcvd)))
+        elif is_eof or protocol.state is State.CLOSED:
+            self._end(HangUpError("it closed the connection"))
+
+    def _end(self, error: BaseException) -> None:
+        if self._ending is None:
+            self._ending = error if isinstance(error, Exception) else HangUpError(str(error))
+
+
+def _status(response: Response) -> Exception:
+    words = bytes(response.body or b"")[: 4 * _WORDS].decode("utf-8", "replace")
+    return HttpStatusError(response.status_code, words[:_WORDS] or response.reason_phrase)

@@ -1,0 +1,7 @@
+"""Servers of policies: one inference at a time, behind each wire format."""
+
+from vlmcore_robotics.servers.runtime import PolicyRuntime, RuntimeHealth, TimedChunk
+from vlmcore_robotics.servers.threads import serve_in_thread
+from vlmcore_robotics.servers.websocket import OpenPIServer
+
+__all__ = ["OpenPIServer", "PolicyRuntime", "RuntimeHealth", "TimedChunk", "serve_in_thread"]

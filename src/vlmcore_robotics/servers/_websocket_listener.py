@@ -1,0 +1,136 @@
+"""The door to the websockets package of servers: connections come in, messages go both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from vlmcore_robotics.servers._admission import Refusal
+
+__all__ = ["Listener", "Visit"]
+
+_CLOSE_TIMEOUT_S = 2.0
+_HANDSHAKE_TIMEOUT_S = 10.0
+
+# Writes nothing: the package writes headers at its debug level, and tracebacks of handshakes.
+_QUIET = logging.getLogger(f"{__name__}.websockets")
+_QUIET.disabled = True
+_QUIET.setLevel(logging.CRITICAL)
+
+
+class Visit:
+    """One connection, after its handshake."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self._connection = connection
+
+    async def receive(self) -> bytes | str | None:
+        """Wait for the next message; ``None`` once the peer is gone."""
+        try:
+            return await self._connection.recv()
+        except ConnectionClosed:
+            return None
+
+    async def send(self, message: bytes | str) -> bool:
+        """Send a message; return whether the peer was still there."""
+        try:
+            await self._connection.send(message)
+        except ConnectionClosed:
+            return False
+        return True
+
+    async def gone(self) -> None:
+        """Wait until the peer is gone."""
+        await self._connection.wait_closed()
+
+    async def close(self, code: int, reason: str) -> None:
+        """Say farewell in at most 123 bytes and hang up; the peer may be gone."""
+        await self._connection.close(code, reason)
+
+
+class Listener:
+    """
+    Listens at one address.
+
+    Args:
+        visit: Is awaited for each connection; once it returns, the connection is closed.
+        admit: Says why a request is refused, by its path and its values of headers.
+        answer: Answers plain HTTP requests by their path, instead of a WebSocket; or ``None``.
+    """
+
+    def __init__(
+        self,
+        *,
+        visit: Callable[[Visit], Awaitable[None]],
+        admit: Callable[[str, Callable[[str], list[str]]], Refusal | None],
+        answer: Callable[[str], str | None],
+    ) -> None:
+        self._visit = visit
+        self._admit = admit
+        self._answer = answer
+        self._server: Server | None = None
+
+    async def open(
+        self, *, host: str, port: int, tls: ssl.SSLContext | None, max_bytes: int
+    ) -> int:
+        """
+        Listen; return the port, which is another one than *port* if that is 0.
+
+        Raises:
+            OSError: If that is not possible.
+        """
+        self._server = await serve(
+            self._handle,
+            host,
+            port,
+            ssl=tls,
+            process_request=self._process_request,
+            compression=None,
+            max_size=max_bytes,
+            max_queue=1,
+            ping_interval=None,  # a client that computes, or is at a breakpoint, is not gone
+            open_timeout=_HANDSHAKE_TIMEOUT_S,
+            close_timeout=_CLOSE_TIMEOUT_S,
+            server_header=None,
+            logger=_QUIET,
+        )
+        return int(next(iter(self._server.sockets)).getsockname()[1])
+
+    def stop_accepting(self) -> None:
+        """Take no more connections; those that are there stay."""
+        if self._server is not None:
+            self._server.close(close_connections=False)
+
+    async def close(self) -> None:
+        """Hang up on everybody, and wait until that is done."""
+        if self._server is not None:
+            left = [connection.close(1001) for connection in self._server.connections]
+            await asyncio.gather(*left)
+            await self._server.wait_closed()
+
+    async def _handle(self, connection: ServerConnection) -> None:
+        _watch(connection.transport.get_extra_info("socket"))
+        await self._visit(Visit(connection))
+
+    def _process_request(self, connection: ServerConnection, request: Request) -> Response | None:
+        refusal = self._admit(request.path, request.headers.get_all)
+        if refusal is not None:
+            return connection.respond(refusal.status, f"{refusal.words}\n")
+        words = self._answer(request.path)
+        return None if words is None else connection.respond(200, words)
+
+
+def _watch(connection: socket.socket | None) -> None:
+    """Let the kernel find out that a silent peer is gone, which pings would take for slowness."""
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6)):
+            if hasattr(socket, option):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -1,0 +1,243 @@
+"""One inference at a time, on a thread of its own, whatever asks for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import TypeVar
+
+import attrs
+
+from vlmcore._arrays import require_count
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.observation import Observation
+from vlmcore.errors import (
+    ContractError,
+    PolicyError,
+    PolicyRefusedError,
+    PolicyUnavailableError,
+    VlmcoreError,
+)
+from vlmcore.policy.interface import Policy, PolicyInfo
+
+__all__ = ["PolicyRuntime", "RuntimeHealth", "TimedChunk"]
+
+_log = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+
+
+@attrs.frozen(kw_only=True)
+class TimedChunk:
+    """
+    What a policy proposed, and how long it took.
+
+    Attributes:
+        chunk: The proposal.
+        queued_s: How long the request waited for others.
+        inferred_s: How long the policy took.
+    """
+
+    chunk: ActionChunk
+    queued_s: float
+    inferred_s: float
+
+
+@attrs.frozen(kw_only=True)
+class RuntimeHealth:
+    """
+    How a runtime is; it never waits for an inference.
+
+    Attributes:
+        is_open: Whether it takes requests.
+        in_hand: How many requests it has, the one that is computed included.
+        answered: How many were answered since it was made.
+        failed: How many the policy failed at, or refused.
+        refused: How many were refused because too many waited.
+    """
+
+    is_open: bool
+    in_hand: int
+    answered: int
+    failed: int
+    refused: int
+
+
+class PolicyRuntime:
+    """
+    Runs a policy for servers: what several clients ask is done one after the other.
+
+    All calls of the policy, `close` included, are made on one thread, which is not that of who
+    asks: models that belong to a thread stay on theirs, and sockets are served meanwhile. Safe for
+    threads. The policy is closed with the runtime.
+
+    Args:
+        policy: The policy.
+        max_waiting: How many requests may wait beside the one that is computed; others are refused
+            at once, since an answer to an old observation is worth little.
+
+    Raises:
+        ContractError: If an argument is not as described.
+
+    Example:
+        >>> from vlmcore.contracts.presets import find_embodiment
+        >>> from vlmcore.policy.interface import PolicyInfo
+        >>> from vlmcore.testing import ScriptedPolicy, example_observation
+        >>> seen = example_observation(find_embodiment("generic_7dof_joint_gripper"))
+        >>> info = PolicyInfo(name="nod", action_names=("neck",))
+        >>> with PolicyRuntime(ScriptedPolicy([[[0.1], [0.2]]], info=info)) as runtime:
+        ...     timed = runtime.submit(seen).result()
+        >>> timed.chunk.values.ravel().tolist(), runtime.health.answered
+        ([0.1, 0.2], 1)
+    """
+
+    def __init__(self, policy: Policy, *, max_waiting: int = 8) -> None:
+        if not isinstance(policy, Policy):
+            raise ContractError("policy", f"got {type(policy).__name__}, expected a Policy")
+        if max_waiting != 0:
+            require_count(max_waiting=max_waiting)
+        self._policy = policy
+        self._max_waiting = max_waiting
+        self._info = policy.info
+        self._lock = threading.Lock()  # of the numbers; never held while a policy works
+        self._health = RuntimeHealth(is_open=True, in_hand=0, answered=0, failed=0, refused=0)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"policy {self._info.name}")
+
+    @property
+    def info(self) -> PolicyInfo:
+        """What the policy said about itself when the runtime was made."""
+        return self._info
+
+    @property
+    def health(self) -> RuntimeHealth:
+        """How it is now."""
+        return self._health
+
+    def submit(self, observation: Observation) -> Future[TimedChunk]:
+        """
+        Ask for the next actions.
+
+        Returns:
+            What will hold them, or an error of vlmcore: what the policy raises beside those is
+            logged, and told as `PolicyRefusedError` by the name of its class only. Cancelled
+            before its turn comes, the policy is not asked.
+
+        Raises:
+            PolicyUnavailableError: If too many wait already.
+            PolicyError: If it is closed.
+        """
+        came_at_s = time.perf_counter()
+
+        def infer() -> TimedChunk:
+            if not self._health.is_open:
+                raise self._closed()
+            began_at_s = time.perf_counter()
+            chunk = self._policy.infer(observation)
+            ended_at_s = time.perf_counter()
+            if not isinstance(chunk, ActionChunk):
+                raise PolicyRefusedError(
+                    self._info.name, f"it gave {type(chunk).__name__}, expected an ActionChunk"
+                )
+            return TimedChunk(
+                chunk=chunk,
+                queued_s=began_at_s - came_at_s,
+                inferred_s=ended_at_s - began_at_s,
+            )
+
+        return self._submitted(infer)
+
+    def reset(self) -> Future[None]:
+        """
+        Let the policy forget the episode, after the requests that wait already.
+
+        Raises:
+            PolicyUnavailableError: If too many wait already.
+            PolicyError: If it is closed.
+        """
+        return self._submitted(self._policy.reset)
+
+    def close(self) -> None:
+        """
+        End the inference that runs, drop those that wait, and close the policy.
+
+        It waits until the policy is closed. Closing twice is no error.
+        """
+        with self._lock:
+            was_open = self._health.is_open
+            self._health = attrs.evolve(self._health, is_open=False)
+        if was_open:
+            closing = self._thread.submit(self._guarded, self._policy.close)
+            closing.result()
+        self._thread.shutdown()
+
+    def __enter__(self) -> PolicyRuntime:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _submitted(self, action: Callable[[], _Result]) -> Future[_Result]:
+        """Queue *action*, unless too much is queued; count it while it is in hand."""
+
+        def counted() -> _Result:
+            outcome: object = None
+            try:
+                outcome = result = self._guarded(action)
+            except VlmcoreError as error:
+                outcome = error
+                raise
+            finally:  # before anybody hears of it, who may ask again at once
+                self._let_out(outcome)
+            return result
+
+        def dropped(future: Future[_Result]) -> None:
+            if future.cancelled():
+                self._let_out(None)
+
+        self._take_in()
+        future = self._thread.submit(counted)
+        future.add_done_callback(dropped)
+        return future
+
+    def _take_in(self) -> None:
+        name, most = self._info.name, self._max_waiting + 1
+        with self._lock:
+            health = self._health
+            if not health.is_open:
+                raise self._closed()
+            if health.in_hand >= most:
+                self._health = attrs.evolve(health, refused=health.refused + 1)
+                raise PolicyUnavailableError(name, f"busy: {health.in_hand} requests are in hand")
+            self._health = attrs.evolve(health, in_hand=health.in_hand + 1)
+
+    def _let_out(self, outcome: object) -> None:
+        with self._lock:
+            health = self._health
+            self._health = attrs.evolve(
+                health,
+                in_hand=health.in_hand - 1,
+                answered=health.answered + isinstance(outcome, TimedChunk),
+                failed=health.failed + isinstance(outcome, VlmcoreError),
+            )
+
+    def _closed(self) -> PolicyError:
+        return PolicyError(self._info.name, "this policy is closed: make it again")
+
+    def _guarded(self, action: Callable[[], _Result]) -> _Result:
+        """Let out errors of vlmcore only: others have paths and values of this machine in them."""
+        try:
+            return action()
+        except VlmcoreError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - an exit, too, is one of the policy's only
+            _log.exception("the policy %s failed", self._info.name)
+            words = f"the policy failed with {type(error).__name__}; its log says more"
+        raise PolicyRefusedError(self._info.name, words)

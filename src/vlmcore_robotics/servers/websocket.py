@@ -1,0 +1,285 @@
+"""Serves a policy as openpi does, over WebSocket, so that openpi-client can ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, final
+
+from vlmcore._arrays import require_count, require_finite_between
+from vlmcore._optional import optional_dependency
+from vlmcore.errors import ContractError, EndpointError, PolicyError, VlmcoreError
+from vlmcore.limits import WireLimits
+from vlmcore.secrets import Secret, redact
+from vlmcore_robotics.servers._admission import Admission, Refusal
+from vlmcore_robotics.servers.runtime import PolicyRuntime, TimedChunk
+from vlmcore_robotics.wire.observation_layout import ObservationLayout
+from vlmcore_robotics.wire.openpi import OpenPICodec
+from vlmcore_robotics.wire.policy_info import metadata_from_info
+
+if TYPE_CHECKING:
+    from vlmcore_robotics.servers._websocket_listener import Listener, Visit
+
+__all__ = ["OpenPIServer"]
+
+_HEALTH = "/healthz"
+_STOPPING, _FAILED = 1001, 1011  # codes of WebSocket
+_RATE_HZ = 1.0  # of cameras, where nobody says it; requests hold one frame of each
+
+
+@final
+class OpenPIServer:
+    """
+    Serves the policy of a runtime over WebSocket. Any path will do; ``GET /healthz`` says ``OK``.
+
+    A client first hears what the policy says about itself, then gets one answer to each request.
+    Where that is an error, it is told in one line, without a traceback, and hung up on, as
+    openpi-client expects. Connections are served while an inference runs. A page in a browser
+    cannot connect. The runtime is not closed with the server.
+
+    Args:
+        runtime: Runs the policy, which has to say its ``action_names``.
+        layout: Which key of a request holds which part of an observation.
+        host: The address to listen at, as ``"127.0.0.1"`` or ``"::1"``; ``"localhost"`` is the
+            first of them.
+        port: 0 to 65535; at 0 one that is free is taken.
+        api_key: What a client has to show as ``Authorization: Api-Key``, if anything.
+        allow_remote: Whether *host* may be an address that other machines reach.
+        hosts: Other names that clients call this server by, as that of a gateway.
+        tls: The certificate, for ``wss``.
+        default_prompt: The instruction where a client sends none.
+        max_clients: How many may be connected at once.
+        limits: How large messages may be.
+
+    Raises:
+        ContractError: If an argument is not as described.
+        MissingDependencyError: If websockets is not installed.
+
+    Example:
+        >>> from vlmcore.contracts.presets import find_embodiment
+        >>> from vlmcore.policy.interface import PolicyInfo
+        >>> from vlmcore.testing import ScriptedPolicy, example_observation
+        >>> from vlmcore_robotics.clients.websocket import WebSocketPolicy
+        >>> from vlmcore_robotics.servers.threads import serve_in_thread
+        >>> from vlmcore_robotics.wire.layouts import aloha_layout
+        >>> robot = find_embodiment("aloha_bimanual_template")
+        >>> info = PolicyInfo(name="still", action_names=robot.actions.names)
+        >>> still = ScriptedPolicy([[[0.0] * 14] * 50], info=info)
+        >>> with PolicyRuntime(still) as runtime:
+        ...     server = OpenPIServer(runtime, layout=aloha_layout(), port=0)
+        ...     with serve_in_thread(server) as url:
+        ...         with WebSocketPolicy(url, embodiment=robot, layout=aloha_layout()) as policy:
+        ...             policy.infer(example_observation(robot)).values.shape
+        (50, 14)
+    """
+
+    def __init__(
+        self,
+        runtime: PolicyRuntime,
+        *,
+        layout: ObservationLayout,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        api_key: Secret | None = None,
+        allow_remote: bool = False,
+        hosts: Sequence[str] = (),
+        tls: ssl.SSLContext | None = None,
+        default_prompt: str | None = None,
+        max_clients: int = 64,
+        limits: WireLimits | None = None,
+    ) -> None:
+        if not isinstance(runtime, PolicyRuntime):
+            raise ContractError("runtime", f"got {type(runtime).__name__}, expected PolicyRuntime")
+        if runtime.info.action_names is None:
+            raise ContractError(
+                "runtime", f"got {runtime.info.name!r} without action_names, expected them"
+            )
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 0xFFFF:
+            raise ContractError("port", f"got {port!r:.20}, expected 0 to 65535")
+        require_count(max_clients=max_clients)
+        self._runtime = runtime
+        self._host = _address(host, allow_remote=allow_remote)
+        self._port = port
+        self._tls = tls
+        self._default_prompt = default_prompt
+        self._max_clients = max_clients
+        self._admission = Admission(hosts=tuple(hosts), key=api_key, key_scheme="Api-Key")
+        self._codec = OpenPICodec(
+            policy=runtime.info.name,
+            layout=layout,
+            action_names=runtime.info.action_names,
+            limits=limits or WireLimits(),
+        )
+        self._metadata = self._codec.encode_metadata(metadata_from_info(runtime.info))
+        self._listener = self._make_listener()
+        self._visits: dict[asyncio.Task[None], Visit | None] = {}  # None while one is answered
+        self._is_stopping = False
+
+    @property
+    def url(self) -> str:
+        """Where a client on this machine reaches it; with the port that was taken, once started."""
+        address = ipaddress.ip_address(self._host)
+        if address.is_unspecified:
+            address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+        host = f"[{address}]" if address.version == 6 else str(address)
+        return f"{'ws' if self._tls is None else 'wss'}://{host}:{self._port}"
+
+    async def start(self) -> None:
+        """
+        Listen.
+
+        Raises:
+            EndpointError: If that is not possible, as when the port is in use.
+        """
+        try:
+            self._port = await self._listener.open(
+                host=self._host,
+                port=self._port,
+                tls=self._tls,
+                max_bytes=self._codec.limits.max_request_bytes,
+            )
+        except OSError as error:
+            raise EndpointError(self.url, f"cannot listen there: {error.strerror}") from error
+
+    async def stop(self, *, grace_s: float = 5.0) -> None:
+        """
+        Take no more requests, answer those that are in hand, and hang up.
+
+        Args:
+            grace_s: How long answers may take, 0 to 600 seconds; then they are given up.
+        """
+        require_finite_between(0.0, 600.0, grace_s=grace_s)
+        self._is_stopping = True
+        self._listener.stop_accepting()
+        idle = [visit for visit in self._visits.values() if visit is not None]
+        await asyncio.gather(*(visit.close(_STOPPING, "the server stops") for visit in idle))
+        if self._visits:
+            await asyncio.wait(tuple(self._visits), timeout=grace_s)
+        await self._listener.close()
+
+    async def __aenter__(self) -> OpenPIServer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def _make_listener(self) -> Listener:
+        with optional_dependency("robotics", "websockets"):
+            from vlmcore_robotics.servers import _websocket_listener  # noqa: PLC0415 - the door
+        return _websocket_listener.Listener(
+            visit=self._receive,
+            admit=self._refusal,
+            answer=lambda path: "OK\n" if path == _HEALTH else None,
+        )
+
+    def _refusal(self, path: str, header: Callable[[str], list[str]]) -> Refusal | None:
+        is_health = path == _HEALTH
+        refusal = self._admission.refusal(
+            hosts=header("Host"),
+            origins=header("Origin"),
+            authorizations=None if is_health else header("Authorization"),
+        )
+        if refusal is None and not is_health and len(self._visits) >= self._max_clients:
+            return Refusal(status=503, words=f"busy: {len(self._visits)} clients are connected")
+        return refusal
+
+    async def _receive(self, visit: Visit) -> None:
+        """Serve one client, until it or the server leaves, or something fails."""
+        task = asyncio.current_task()
+        assert task is not None
+        gone = asyncio.ensure_future(visit.gone())
+        try:
+            self._visits[task] = visit
+            if await visit.send(self._metadata):
+                await self._converse(visit, task, gone)
+        finally:
+            gone.cancel()
+            del self._visits[task]
+
+    async def _converse(
+        self, visit: Visit, task: asyncio.Task[None], gone: asyncio.Future[None]
+    ) -> None:
+        previous_ms: float | None = None
+        while not self._is_stopping:
+            self._visits[task] = visit
+            frame = await visit.receive()
+            self._visits[task] = None
+            if frame is None:
+                return
+            came_at_s = time.monotonic()
+            try:
+                answer = await self._answer(frame, came_at_s, previous_ms, gone)
+            except VlmcoreError as error:
+                await visit.send(self._codec.encode_failure(self._words(error)))
+                await visit.close(_FAILED, "the error is in the frame before")
+                return
+            if answer is None or not await visit.send(answer):
+                return
+            previous_ms = _ms_since(came_at_s)
+        await visit.close(_STOPPING, "the server stops")
+
+    async def _answer(
+        self,
+        frame: bytes | str,
+        came_at_s: float,
+        previous_ms: float | None,
+        gone: asyncio.Future[None],
+    ) -> bytes | None:
+        """Answer a request; ``None`` if the client left meanwhile, and nobody wants it any more."""
+        if isinstance(frame, str):
+            raise ContractError("request", "got text, expected a binary frame")
+        # Not here: a map of many values takes longer than a health check may wait.
+        observation = await asyncio.to_thread(
+            self._codec.decode_request,
+            frame,
+            captured_at_s=came_at_s,
+            frame_rate_hz=self._runtime.info.rate_hz or _RATE_HZ,
+            default_prompt=self._default_prompt,
+        )
+        asked: asyncio.Future[TimedChunk] = asyncio.wrap_future(self._runtime.submit(observation))
+        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not asked.done():
+            asked.cancel()
+            return None
+        timed = asked.result()
+        return self._codec.encode_answer(
+            timed.chunk,
+            policy_ms=1000.0 * timed.inferred_s,
+            server_ms=_ms_since(came_at_s),
+            previous_ms=previous_ms,
+        )
+
+    def _words(self, error: VlmcoreError) -> str:
+        words = error.problem if isinstance(error, PolicyError) else str(error)
+        return redact(words, self._admission.key)
+
+
+def _ms_since(then_s: float) -> float:
+    return 1000.0 * (time.monotonic() - then_s)
+
+
+def _address(host: str, *, allow_remote: bool) -> str:
+    """Take the address to listen at."""
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        raise ContractError(
+            "host", f"got {host!r:.80}, expected an address of this machine"
+        ) from None
+    if not address.is_loopback and not allow_remote:
+        raise ContractError(
+            "host",
+            f"got {address}, which other machines reach, expected 127.0.0.1 or ::1: "
+            "pass allow_remote=True",
+        )
+    return str(address)

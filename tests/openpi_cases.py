@@ -1,0 +1,224 @@
+"""Servers to try openpi clients with: ours, and ones that misbehave, all over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+import numpy as np
+from websockets.utils import accept_key
+
+from vlmcore.contracts.embodiment import (
+    ActionDim,
+    ActionSpace,
+    CameraSpec,
+    Embodiment,
+    LimitsSource,
+)
+from vlmcore.contracts.observation import Observation
+from vlmcore.policy.interface import PolicyInfo
+from vlmcore.testing import ScriptedPolicy, example_observation
+from vlmcore_robotics.clients import AsyncWebSocketPolicy, WebSocketPolicy
+from vlmcore_robotics.servers.runtime import PolicyRuntime
+from vlmcore_robotics.servers.threads import serve_in_thread
+from vlmcore_robotics.servers.websocket import OpenPIServer
+from vlmcore_robotics.wire.frames import FrameKind, encode_frame
+from vlmcore_robotics.wire.observation_layout import CameraKey, ObservationLayout, StateKey
+
+NAMES = ("shoulder", "elbow")
+ROBOT = Embodiment(
+    name="two-joint arm",
+    state_names=NAMES,
+    actions=ActionSpace(
+        dims=[ActionDim(name=name, unit="rad", low=-3, high=3, max_step=0.1) for name in NAMES],
+        rate_hz=20,
+    ),
+    cameras=[CameraSpec(name="front", height_px=8, width_px=8)],
+    limits_source=LimitsSource.TEMPLATE,
+)
+LAYOUT = ObservationLayout(
+    cameras=[CameraKey(camera="front", key="observation/image")],
+    state=[StateKey(key="observation/state", count=2)],
+)
+INFO = PolicyInfo(
+    name="scripted",
+    action_names=NAMES,
+    state_names=NAMES,
+    cameras=ROBOT.cameras,
+    horizon=2,
+    rate_hz=20,
+)
+SEEN = example_observation(ROBOT, captured_at_s=7.5)
+PLAN = [[0.1, 0.2], [0.3, 0.4]]
+METADATA = encode_frame({}, kind=FrameKind.METADATA)
+ANSWER = encode_frame({"actions": np.array(PLAN)}, kind=FrameKind.RESPONSE)
+BINARY, TEXT, CLOSE = 2, 1, 8
+
+Script = Callable[[socket.socket], None]
+
+
+def seen_at(state: float) -> Observation:
+    """Make an observation that an answer can be told by."""
+    return Observation(
+        instruction="pick up the cup",
+        state=[state, 0.0],
+        images=SEEN.images,
+        frame_rate_hz=10.0,
+        captured_at_s=state,
+    )
+
+
+def echoing(**options: Any) -> ScriptedPolicy:
+    """Make a policy that answers with the state that it is shown."""
+    return ScriptedPolicy(lambda seen: [seen.state.tolist()] * 2, info=INFO, **options)
+
+
+@contextmanager
+def serving(policy: Any = None, *, max_waiting: int = 8, **options: Any) -> Iterator[str]:
+    """Serve *policy*, by default one that echoes; yield where."""
+    options = {"layout": LAYOUT, "port": 0, **options}
+    with (
+        PolicyRuntime(policy or echoing(), max_waiting=max_waiting) as runtime,
+        serve_in_thread(OpenPIServer(runtime, **options)) as url,
+    ):
+        yield url
+
+
+def client(url: str, **options: Any) -> WebSocketPolicy:
+    """Make a client of the arm."""
+    return WebSocketPolicy(
+        url, **{"embodiment": ROBOT, "layout": LAYOUT, "timeout_s": 5, **options}
+    )
+
+
+def async_client(url: str, **options: Any) -> AsyncWebSocketPolicy:
+    """Make a client of the arm for asyncio."""
+    return AsyncWebSocketPolicy(
+        url, **{"embodiment": ROBOT, "layout": LAYOUT, "timeout_s": 5, **options}
+    )
+
+
+@contextmanager
+def misbehaving(*scripts: Script, port: int = 0, rcvbuf: int | None = None) -> Iterator[str]:
+    """Listen, and play the next of *scripts* on each connection, the last one for ever."""
+    with ExitStack() as stack:
+        listener = socket.socket()
+        stack.callback(listener.close)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if rcvbuf is not None:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        taken: list[socket.socket] = []
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    script = scripts[min(len(taken), len(scripts) - 1)]
+                    taken.append(connection)
+                    threading.Thread(target=play, args=(script, connection), daemon=True).start()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield f"ws://127.0.0.1:{listener.getsockname()[1]}"
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join(5)
+        for connection in taken:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
+
+
+def play(script: Script, connection: socket.socket) -> None:
+    """Play one script; that the client hangs up ends it."""
+    with suppress(OSError):
+        script(connection)
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def hear_request(connection: socket.socket) -> bytes:
+    """Read a request of HTTP."""
+    heard = b""
+    while b"\r\n\r\n" not in heard:
+        data = connection.recv(1024)
+        if not data:
+            raise ConnectionError
+        heard += data
+    return heard
+
+
+def shake_hands(connection: socket.socket) -> bytes:
+    """Do the handshake of WebSocket, and return what was asked."""
+    heard = hear_request(connection)
+    key = next(
+        line.split(b": ")[1]
+        for line in heard.split(b"\r\n")
+        if line.lower().startswith(b"sec-websocket-key")
+    )
+    connection.sendall(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: " + accept_key(key.decode()).encode() + b"\r\n\r\n"
+    )
+    return heard
+
+
+def framed(payload: bytes, opcode: int = BINARY) -> bytes:
+    """Write one frame of WebSocket, as a server does."""
+    size = len(payload)
+    if size < 126:
+        length = bytes((size,))
+    elif size < 0x10000:
+        length = b"\x7e" + struct.pack(">H", size)
+    else:
+        length = b"\x7f" + struct.pack(">Q", size)
+    return bytes((0x80 | opcode,)) + length + payload
+
+
+def greet(connection: socket.socket) -> None:
+    """Do all until a request is awaited."""
+    shake_hands(connection)
+    connection.sendall(framed(METADATA))
+
+
+def read_frame(connection: socket.socket) -> bytes:
+    """Read one frame of a client, its head and mask included."""
+    head = exactly(connection, 2)
+    size = head[1] & 0x7F
+    if size == 126:
+        more = exactly(connection, 2)
+        size = int.from_bytes(more, "big")
+    elif size == 127:
+        more = exactly(connection, 8)
+        size = int.from_bytes(more, "big")
+    return head + exactly(connection, 4 + size)
+
+
+def exactly(connection: socket.socket, size: int) -> bytes:
+    """Read *size* bytes."""
+    heard = b""
+    while len(heard) < size:
+        data = connection.recv(size - len(heard))
+        if not data:
+            raise ConnectionError
+        heard += data
+    return heard
+
+
+def answering(connection: socket.socket) -> None:
+    """Be a good server, for ever."""
+    greet(connection)
+    while True:
+        read_frame(connection)
+        connection.sendall(framed(ANSWER))
+
+
+def reset(connection: socket.socket) -> None:
+    """Hang up as the kernel does for a process that was killed with data unread."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
