@@ -161,6 +161,16 @@ def test_speeding_up_is_bounded_on_the_way_in_too() -> None:
     assert [-0.02, -0.04] == pytest.approx(vetted([-0.05, -0.05], at=0.7, dim=slow))
 
 
+def test_a_change_that_is_bound_in_where_it_leads_may_turn_round_at_once() -> None:
+    """
+    As any other: between what it was and zero there is no step.
+    """
+    slow = attrs.evolve(MOVED, max_step=0.02)
+    for side in (1, -1):
+        came = vetted([side * each for each in (0.02, 0.04, -0.05, -0.05)], at=0.0, dim=slow)
+        assert [side * each for each in (0.02, 0.04, -0.02, -0.04)] == pytest.approx(came)
+
+
 @pytest.mark.parametrize(
     ("rate_hz", "at", "high"), [(1.0, -0.95, 0.38), (20.0, 0.01, 0.89), (30.0, -0.93, -0.34)]
 )

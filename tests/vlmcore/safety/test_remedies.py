@@ -105,6 +105,15 @@ def test_an_angle_goes_the_short_way_and_stays_in_bounds(values, start, expected
     assert expected == clamped(values, WHEEL, start)
 
 
+def test_an_angle_that_is_near_enough_stays_as_it_came() -> None:
+    """
+    To the last bit, which what is left of a step is too coarse to tell.
+    """
+    for value in (math.nextafter(0.6, 1), 0.6, 0.3, math.nextafter(0.3, 1)):
+        assert [value] == clamped([value], WHEEL, 0.1)
+        assert [-value] == clamped([-value], WHEEL, -0.1)
+
+
 @pytest.mark.parametrize(
     ("values", "start", "expected"),
     [

@@ -29,6 +29,24 @@ def test_a_step_is_forgiven_what_float32_cannot_help(low, high, max_step, slack)
     assert max_step + rules.slack[0] == rules.allowed_step[0]
 
 
+@pytest.mark.parametrize(
+    ("levels", "slack"),
+    [
+        ((-1.0, 1.0), 4 * 2**-23),
+        ((-8.0, 0.0, 1.0), 32 * 2**-23),  # of the largest, on whichever side it is
+        ((1e6, 1e6 + 1e-3, 2e6), 1e-5),  # float32 is too coarse here: a hundredth of the least gap
+        ((-1.5e308, 1.5e308), 1.5e308 * 2**-21),
+    ],
+)
+def test_a_level_is_forgiven_what_float32_cannot_help(levels, slack) -> None:
+    """
+    And no more than a hundredth of the way to the next.
+    """
+    dim = ActionDim(name="x", low=min(*levels, 0), high=max(levels), levels=levels)
+    (found,) = Rules.of(space(dim)).levels
+    assert slack == pytest.approx(found.slack, rel=1e-6, abs=0)
+
+
 def test_the_digest_of_a_space_covers_all_that_it_says() -> None:
     """
     Every field of a dimension, their order, and the rate.
