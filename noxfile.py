@@ -116,6 +116,15 @@ def rerun(session: nox.Session) -> None:
     session.run("pytest", "tests/vlmcore/rollout/test_episode_rerun.py", *session.posargs)
 
 
+@nox.session(default=False)
+def openpi(session: nox.Session) -> None:
+    """Ask our openpi server with the real openpi-client; no other session installs it."""
+    install(session, "tests", extras="robotics,testing")
+    session.install("dm-tree", "typing_extensions")
+    session.install("--no-deps", "openpi-client==0.1.2")  # it pins NumPy below 2, and runs on 2
+    session.run("pytest", "tests/vlmcore_robotics/servers/test_openpi_client.py", *session.posargs)
+
+
 @nox.session(default=False, name="property", venv_backend="none")
 def property_tests(session: nox.Session) -> None:
     """Run the property tests with many more examples."""
@@ -137,12 +146,12 @@ def mutants(session: nox.Session) -> None:
         shutil.copytree(name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy("pyproject.toml", tree)
     session.chdir(tree)
-    # Plugins that are not needed take longer to load than most mutants to die.
-    plugins = {
+    quick = {  # to load plugins and to compile the tests takes longer than most mutants live
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "_hypothesis_pytestplugin,pytest_socket",
+        "PYTHONDONTWRITEBYTECODE": "",
     }
-    session.run("mutmut", "run", "--max-children", "2", *session.posargs, env=plugins | ONE_THREAD)
+    session.run("mutmut", "run", "--max-children", "2", *session.posargs, env=quick | ONE_THREAD)
     if not session.posargs:
         session.run("python", "tests/mutation/check_survivors.py")
 
