@@ -79,7 +79,7 @@ def rolling_out(
     assert_type(vetted, vlmcore.VettedChunk)
     hand_off(vetted, sink, now_s=1.0, max_age_s=0.5)
     chunk = vetted.as_chunk()
-    assert_type(blend_chunks(chunk, chunk, executed=1, overlap=2), vlmcore.ActionChunk)
+    assert_type(blend_chunks(chunk, chunk, executed=1, overlap=2, space=None), vlmcore.ActionChunk)
     hand_off(chunk, sink, now_s=1.0, max_age_s=0.5)  # type: ignore[arg-type]
 
 

@@ -34,8 +34,8 @@ def blend_chunks(
     *,
     executed: int,
     overlap: int,
+    space: ActionSpace | None,
     elapsed: int = 0,
-    space: ActionSpace | None = None,
 ) -> ActionChunk:
     """
     Cross-fade from the rest of *old* into *new*, so that replanning does not jerk.
@@ -53,11 +53,11 @@ def blend_chunks(
         new: The plan that replaces it, shape ``[U, D]``, the same names in the same order.
         executed: Steps of *old* that were sent, ``0 <= executed <= T``.
         overlap: Steps to blend; as many as both plans still have are blended.
+        space: What the dimensions are. Angles go the short way round and are written in bounds;
+            rotations in space turn about one axis, at an even speed; discrete dimensions switch in
+            the middle. ``None`` says that all are linear: between 3.1 and -3.1 is 0 then.
         elapsed: Steps that were sent since the observation that *new* answers. As many of its first
             steps are past and dropped, ``0 <= elapsed < U``.
-        space: What the dimensions are. Angles then go the short way round and are written in
-            bounds; rotations in space turn about one axis, at an even speed; discrete dimensions
-            switch in the middle. Without it all are blended linearly.
 
     Returns:
         What to do from now on, shape ``[U - elapsed, D]``, with the source, the streams and the
@@ -70,7 +70,7 @@ def blend_chunks(
     Example:
         >>> plan = dict(names=("j",), source="doc", observed_at_s=0.0)
         >>> old, new = ActionChunk(values=[[0]] * 3, **plan), ActionChunk(values=[[3]] * 3, **plan)
-        >>> blend_chunks(old, new, executed=1, overlap=2).values.ravel().tolist()
+        >>> blend_chunks(old, new, executed=1, overlap=2, space=None).values.ravel().tolist()
         [1.0, 2.0, 3.0]
     """
     report = ReplanReport.of(old, new, executed=executed, overlap=overlap, elapsed=elapsed)

@@ -41,7 +41,7 @@ class TemporalEnsemble:
     Of ``n`` predictions of one step the ``i``-th, counted from the oldest, weighs ``exp(-m * i)``.
     A positive *m* trusts the oldest most, a negative one the newest, and 0 all alike.
 
-    Targets, changes and rates are averaged. With a space, an angle is the oldest prediction, moved
+    Targets, changes and rates are averaged. An angle is the oldest prediction, moved
     by the mean of the short ways from there to the others, and a discrete dimension takes the
     level with most weight; of two with the same, the one that was predicted last. A rotation in
     space is the one from which the squared distances to the predictions add up to least. A mean of
@@ -51,8 +51,9 @@ class TemporalEnsemble:
     threads.
 
     Args:
+        space: What the dimensions are. ``None`` says that all are linear and averaged: the mean of
+            3.1 and -3.1 is 0 then.
         m: How fast the weight falls from the oldest prediction to the newest, finite.
-        space: What the dimensions are. Without it all are averaged.
 
     Raises:
         ContractError: If an argument is not as described.
@@ -61,7 +62,7 @@ class TemporalEnsemble:
         Zhao et al. 2023 (arXiv:2304.13705), with ``m = 0.01``.
 
     Example:
-        >>> ensemble = TemporalEnsemble(m=0.0)
+        >>> ensemble = TemporalEnsemble(space=None, m=0.0)
         >>> plan = dict(names=("j",), source="doc", observed_at_s=0.0)
         >>> ensemble.add(ActionChunk(values=[[0.0], [0.0]], **plan), starts_at_step=0)
         >>> ensemble.add(ActionChunk(values=[[1.0], [1.0]], **plan), starts_at_step=1)
@@ -69,7 +70,7 @@ class TemporalEnsemble:
         [0.0, 0.5, 1.0]
     """
 
-    def __init__(self, *, m: float = 0.01, space: ActionSpace | None = None) -> None:
+    def __init__(self, *, space: ActionSpace | None, m: float = 0.01) -> None:
         m = plain_float(m)
         require_finite(m=m)
         require_space(space)

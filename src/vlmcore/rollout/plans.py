@@ -84,8 +84,9 @@ class ActionPlan:
     Not safe for threads: one thread takes and offers, however many infer.
 
     Args:
+        space: What the dimensions are, for angles, rotations and discrete ones to be blended as
+            such. ``None`` says that all are linear.
         blend: How a new chunk takes over; ``None`` for at once.
-        space: What the dimensions are, for angles and discrete ones to be blended as such.
         execution_horizon: How many steps after its observation a chunk may be taken; ``None`` for
             all that it has. What is beyond is blended with, and never sent for itself.
 
@@ -93,7 +94,7 @@ class ActionPlan:
         ContractError: If an argument is not as described.
 
     Example:
-        >>> plan = ActionPlan(blend=LinearBlend(overlap=1))
+        >>> plan = ActionPlan(space=None, blend=LinearBlend(overlap=1))
         >>> said = dict(names=("j",), source="doc", observed_at_s=0.0)
         >>> plan.offer(ActionChunk(values=[[0.0]] * 4, **said), observed_at_step=0)
         >>> plan.next(2).values.ravel().tolist()
@@ -106,8 +107,8 @@ class ActionPlan:
     def __init__(
         self,
         *,
+        space: ActionSpace | None,
         blend: Blend | None = None,
-        space: ActionSpace | None = None,
         execution_horizon: int | None = None,
     ) -> None:
         if not (blend is None or isinstance(blend, (LinearBlend, EnsembleBlend))):
@@ -121,7 +122,7 @@ class ActionPlan:
         self._horizon = execution_horizon
         self._rows: _Fading | _Averaging
         if isinstance(blend, EnsembleBlend):
-            self._rows = _Averaging(TemporalEnsemble(m=blend.m, space=space))
+            self._rows = _Averaging(TemporalEnsemble(space=space, m=blend.m))
         else:
             self._rows = _Fading(0 if blend is None else blend.overlap, space)
         self._step = 0

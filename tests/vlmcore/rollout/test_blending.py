@@ -17,7 +17,7 @@ from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, chunk, joint, space
 from vlmcore.contracts.actions import ActionChunk, Stream
 from vlmcore.contracts.embodiment import ActionDim
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.rollout import blend_chunks, smallest_overlap
+from vlmcore.rollout import ActionPlan, TemporalEnsemble, blend_chunks, smallest_overlap
 from vlmcore.safety import Remedy, SafetyGate, ViolationKind, audit
 
 NAN = math.nan
@@ -26,7 +26,7 @@ ANGLE = ActionDim(name="x", low=-math.pi, high=math.pi, period=2 * math.pi, max_
 
 def blended(old: ActionChunk, new: ActionChunk, **more: Any) -> list[float]:
     """Blend, and list the only dimension."""
-    options = {"executed": 0, "overlap": 2, **more}
+    options = {"executed": 0, "overlap": 2, "space": None, **more}
     return blend_chunks(old, new, **options).values.ravel().tolist()
 
 
@@ -84,6 +84,18 @@ def test_b2_a_linear_blend_of_angles_does_not_point_the_opposite_way() -> None:
     assert [0.0] == blended(column(3.1), column(-3.1), overlap=1)
 
 
+def test_angles_are_not_averaged_to_zero_because_nobody_said_what_they_are() -> None:
+    """
+    3.1 and -3.1 are 0 if all is linear, and a gripper is half closed: who means that says None.
+    """
+    with pytest.raises(TypeError, match="space"):
+        blend_chunks(column(3.1), column(-3.1), executed=0, overlap=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="space"):
+        ActionPlan()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="space"):
+        TemporalEnsemble()  # type: ignore[call-arg]
+
+
 def test_b2_angles_are_written_in_bounds() -> None:
     """
     Also where a policy counts on after a turn.
@@ -133,9 +145,10 @@ def test_b4_the_end_of_the_transition_may_exceed_the_step_and_the_gate_sees_it()
     """
     The last weight is n/(n+1), then 1: what leaves is a chunk, and the gate makes it safe again.
     """
-    came = blend_chunks(column(0, 0), column(0.9, 0.9, 0.9), executed=0, overlap=2)
+    dims = space(JOINT)
+    came = blend_chunks(column(0, 0), column(0.9, 0.9, 0.9), executed=0, overlap=2, space=dims)
     assert ActionChunk is type(came)
-    gate = SafetyGate(space=space(JOINT))
+    gate = SafetyGate(space=dims)
     with pytest.raises(UnsafeActionError):
         gate.vet(came, last_command=[0.0])
 
@@ -147,7 +160,7 @@ def test_the_result_is_of_the_new_plan_and_says_nothing_that_was_said_of_it() ->
     old = ActionChunk(values=[[0.0]] * 2, names=("x",), source="old", observed_at_s=1)
     arm = (Stream(name="arm", start=0, end=1),)
     new = chunk([[1.0]] * 2, streams=arm, metadata={"validated": True})
-    came = blend_chunks(old, new, executed=0, overlap=1)
+    came = blend_chunks(old, new, executed=0, overlap=1, space=space(JOINT))
     assert ("test", 12.5, arm, {}) == (
         came.source,
         came.observed_at_s,
@@ -177,7 +190,8 @@ def test_an_argument_that_is_none_is_named(change: dict[str, Any], problem: str)
     """
     One clear error each.
     """
-    options = {"old": column(0, 0, 0), "new": column(1, 1), "executed": 0, "overlap": 1, **change}
+    old, new, numbers = column(0, 0, 0), column(1, 1), {"executed": 0, "overlap": 1}
+    options = {"old": old, "new": new, "space": None, **numbers, **change}
     with pytest.raises(ContractError) as error:
         blend_chunks(options.pop("old"), options.pop("new"), **options)
     assert str(error.value).startswith(problem)
@@ -260,8 +274,9 @@ def test_a_linear_blend_of_finite_plans_is_finite_and_between_both(case: Any) ->
     """
     In exact arithmetic, and as near to the formula as float64 is.
     """
-    _, old, new, executed, overlap, elapsed = case
-    came = blend_chunks(old, new, executed=executed, overlap=overlap, elapsed=elapsed).values
+    linear, old, new, executed, overlap, elapsed = case
+    options = {"executed": executed, "overlap": overlap, "elapsed": elapsed}
+    came = blend_chunks(old, new, **options, space=linear).values
     steps = min(overlap, old.horizon - executed, new.horizon - elapsed)
 
     assert new.horizon - elapsed == len(came)

@@ -51,7 +51,7 @@ def test_a_step_is_the_mean_of_the_chunks_that_cover_it() -> None:
     """
     A chunk counts from the step at which it starts until it runs out.
     """
-    ensemble = TemporalEnsemble(m=0.0)
+    ensemble = TemporalEnsemble(space=None, m=0.0)
     ensemble.add(column(0, 0, 0), starts_at_step=0)
     ensemble.add(column(3, 3, 3, 3), starts_at_step=1)
     ensemble.add(column(9), starts_at_step=2)
@@ -97,7 +97,7 @@ def test_what_cannot_cover_a_step_any_more_is_forgotten() -> None:
     """
     Memory is bounded by what overlaps, however long an episode is.
     """
-    ensemble = TemporalEnsemble()
+    ensemble = TemporalEnsemble(space=None)
     for step in range(200):
         ensemble.add(column(0, 0, 0), starts_at_step=step)
         ensemble.action(step)
@@ -108,7 +108,7 @@ def test_steps_are_asked_for_in_their_order() -> None:
     """
     The same one may be asked for again; one before it is forgotten.
     """
-    ensemble = TemporalEnsemble()
+    ensemble = TemporalEnsemble(space=None)
     ensemble.add(column(1, 2, 3), starts_at_step=0)
     assert [2.0, 2.0] == [ensemble.action(1).item(), ensemble.action(1).item()]
     with pytest.raises(ContractError, match=r"^step: got 0, expected a whole number of at least 1"):
@@ -119,7 +119,7 @@ def test_a_step_that_nothing_covers_is_refused() -> None:
     """
     Before the first chunk, in a gap, and after the last.
     """
-    ensemble = TemporalEnsemble()
+    ensemble = TemporalEnsemble(space=None)
     assert 0 == ensemble.ends_before_step
     with pytest.raises(ContractError, match=r"^step: got 0, expected one that a prediction covers"):
         ensemble.action(0)
@@ -133,7 +133,7 @@ def test_a_new_episode_starts_from_nothing() -> None:
     """
     Steps are counted from 0 again, and the names may be others.
     """
-    ensemble = TemporalEnsemble()
+    ensemble = TemporalEnsemble(space=None)
     ensemble.add(column(1, 1), starts_at_step=7)
     ensemble.action(7)
     ensemble.clear()
@@ -145,7 +145,7 @@ def test_what_comes_out_cannot_be_written_to() -> None:
     """
     As every array of a contract.
     """
-    ensemble = TemporalEnsemble()
+    ensemble = TemporalEnsemble(space=None)
     ensemble.add(column(1), starts_at_step=0)
     with pytest.raises(ValueError, match="read-only"):
         ensemble.action(0)[0] = 2.0
@@ -169,7 +169,7 @@ def test_a_chunk_that_does_not_belong_is_refused_and_changes_nothing(
     """
     B4: finite inputs only; one NaN would be in every mean that it is part of.
     """
-    ensemble = TemporalEnsemble()
+    ensemble = TemporalEnsemble(space=None)
     ensemble.add(column(1, 1), starts_at_step=3)
     with pytest.raises(ContractError) as error:
         ensemble.add(**{"chunk": column(9), "starts_at_step": 3, **change})
@@ -183,7 +183,7 @@ def test_m_is_a_finite_number(m: Any) -> None:
     Nothing else weighs.
     """
     with pytest.raises(ContractError, match=r"^m: got"):
-        TemporalEnsemble(m=m)
+        TemporalEnsemble(space=None, m=m)
 
 
 def test_a_space_says_what_the_names_are() -> None:
@@ -223,7 +223,7 @@ def test_the_mean_is_that_of_an_oracle_in_plain_python(data: st.DataObject) -> N
     dims = data.draw(spaces())
     m = data.draw(st.sampled_from((0.0, 0.01, -0.3, 2.0)))
     count = data.draw(st.integers(1, 5))
-    ensemble = TemporalEnsemble(m=m, space=dims)
+    ensemble = TemporalEnsemble(space=dims, m=m)
     rows = []
     for i in range(count):
         values = [
@@ -267,7 +267,7 @@ def test_a_mean_of_finite_predictions_is_finite_and_between_them(case: Any, m: f
     Also where a sum of them would overflow.
     """
     dims, chunks = case
-    plain, known = TemporalEnsemble(m=m), TemporalEnsemble(m=m, space=dims)
+    plain, known = TemporalEnsemble(space=None, m=m), TemporalEnsemble(space=dims, m=m)
     for each in chunks:
         plain.add(each, starts_at_step=0)
         known.add(each, starts_at_step=0)

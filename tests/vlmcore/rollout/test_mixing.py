@@ -128,4 +128,4 @@ def test_what_is_no_rotation_is_not_mixed() -> None:
         TemporalEnsemble(space=space).add(zeros, starts_at_step=0)
     with pytest.raises(ContractError, match=r"^chunk\.values\[0\]\[0:4\]: got "):
         ActionPlan(space=space).offer(zeros, observed_at_step=0)
-    assert 1 == blend_chunks(good, zeros, executed=0, overlap=1).horizon
+    assert 1 == blend_chunks(good, zeros, executed=0, overlap=1, space=None).horizon

@@ -29,7 +29,7 @@ def test_steps_are_taken_one_after_the_other() -> None:
     """
     One at a time or several at once; the plan counts.
     """
-    plan = ActionPlan()
+    plan = ActionPlan(space=None)
     assert (0, 0, None) == (plan.step, plan.remaining, plan.observed_at_step)
     plan.offer(column(0, 1, 2, 3), observed_at_step=0)
     assert (0, 4, 0) == (plan.step, plan.remaining, plan.observed_at_step)
@@ -43,7 +43,7 @@ def test_b1_rows_that_were_taken_since_the_observation_are_dropped(blend: Any) -
     """
     As many as were really taken, not as an estimate of the delay says.
     """
-    plan = ActionPlan(blend=blend)
+    plan = ActionPlan(space=None, blend=blend)
     plan.offer(column(*range(9)), observed_at_step=0)
     assert [0.0, 1.0, 2.0, 3.0] == taken(plan, 4)
     plan.offer(column(*range(2, 20)), observed_at_step=2)
@@ -55,7 +55,7 @@ def test_b1_a_chunk_that_is_past_as_a_whole_is_refused_and_the_old_one_goes_on(b
     """
     Inference took longer than what it proposed.
     """
-    plan = ActionPlan(blend=blend)
+    plan = ActionPlan(space=None, blend=blend)
     plan.offer(column(*range(9)), observed_at_step=0)
     plan.next(4)
     with pytest.raises(ContractError) as error:
@@ -71,7 +71,7 @@ def test_the_old_chunk_goes_on_until_a_new_one_is_there(blend: Any, left: int) -
     """
     Then it is followed no more, also where it was longer; an ensemble goes on with it.
     """
-    plan = ActionPlan(blend=blend)
+    plan = ActionPlan(space=None, blend=blend)
     plan.offer(column(*[5] * 5), observed_at_step=0)
     assert [5.0, 5.0] == taken(plan, 2)
     plan.offer(column(5, 5), observed_at_step=2)
@@ -83,7 +83,7 @@ def test_a_new_chunk_is_faded_in_from_the_rest_of_the_old_one() -> None:
     """
     Over as many steps as both have.
     """
-    plan = ActionPlan(blend=LinearBlend(overlap=2))
+    plan = ActionPlan(space=None, blend=LinearBlend(overlap=2))
     plan.offer(column(0, 0, 0, 0), observed_at_step=0)
     plan.next()
     plan.offer(column(9, 9, 9, 9), observed_at_step=1)
@@ -94,7 +94,7 @@ def test_an_ensemble_averages_all_that_was_predicted_for_a_step() -> None:
     """
     Two answers that arrive together count as two.
     """
-    plan = ActionPlan(blend=EnsembleBlend(m=0.0))
+    plan = ActionPlan(space=None, blend=EnsembleBlend(m=0.0))
     plan.offer(column(0, 0, 0, 0), observed_at_step=0)
     assert [0.0, 0.0] == taken(plan, 2)
     plan.offer(column(3, 3, 3), observed_at_step=1)
@@ -118,7 +118,7 @@ def test_a_chunk_may_be_blended_beyond_where_it_may_be_executed() -> None:
     """
     Else nothing would be left to blend with, where a policy is asked as often as that.
     """
-    plan = ActionPlan(blend=LinearBlend(overlap=1), execution_horizon=2)
+    plan = ActionPlan(space=None, blend=LinearBlend(overlap=1), execution_horizon=2)
     plan.offer(column(0, 0, 0, 0), observed_at_step=0)
     assert 2 == plan.remaining
     plan.next(2)
@@ -131,7 +131,7 @@ def test_the_execution_horizon_counts_from_the_observation() -> None:
     """
     What came late may be executed for as much less.
     """
-    plan = ActionPlan(execution_horizon=3)
+    plan = ActionPlan(space=None, execution_horizon=3)
     plan.offer(column(*range(9)), observed_at_step=0)
     plan.next(2)
     plan.offer(column(*range(1, 9)), observed_at_step=1)
@@ -145,7 +145,7 @@ def test_what_leaves_is_of_the_newest_chunk_and_not_vetted() -> None:
     """
     Its source, streams and time of observation.
     """
-    plan = ActionPlan(blend=LinearBlend(overlap=4))
+    plan = ActionPlan(space=None, blend=LinearBlend(overlap=4))
     plan.offer(column(0, 0, 0), observed_at_step=0)
     plan.next()
     arm = (Stream(name="arm", start=0, end=1),)
@@ -167,7 +167,7 @@ def test_a_plan_that_was_cleared_goes_on_counting() -> None:
     What comes next starts at once, and may answer the observation of this very step.
     """
     for blend in BLENDS:
-        plan = ActionPlan(blend=blend)
+        plan = ActionPlan(space=None, blend=blend)
         plan.offer(column(0, 0, 0), observed_at_step=0)
         plan.next(2)
         plan.offer(column(1, 1), observed_at_step=2)
@@ -196,7 +196,7 @@ def test_a_chunk_that_is_refused_changes_nothing(
     """
     The plan goes on as it would have; NaN in rows that are past is no matter.
     """
-    plan = ActionPlan(blend=blend)
+    plan = ActionPlan(space=None, blend=blend)
     plan.offer(column(0, 1, 2, 3), observed_at_step=0)
     plan.next(2)
     with pytest.raises(ContractError) as error:
@@ -216,7 +216,7 @@ def test_names_are_those_of_the_space_from_the_start() -> None:
         with pytest.raises(ContractError, match=r"^chunk.names: got y, expected x"):
             plan.offer(column(0, name="y"), observed_at_step=0)
         plan.clear()
-    free = ActionPlan()
+    free = ActionPlan(space=None)
     free.offer(column(0), observed_at_step=0)
     free.clear()
     free.offer(column(0, name="y"), observed_at_step=0)
@@ -228,7 +228,7 @@ def test_more_steps_than_there_are_cannot_be_taken(count: Any) -> None:
     """
     Nor fewer than one; nothing is taken then.
     """
-    plan = ActionPlan()
+    plan = ActionPlan(space=None)
     with pytest.raises(ContractError, match=r"^count: got"):
         plan.next(count)
     plan.offer(column(7), observed_at_step=0)
@@ -252,7 +252,7 @@ def test_a_plan_refuses_arguments_that_are_none(options: dict[str, Any]) -> None
     Each is named.
     """
     with pytest.raises(ContractError, match=rf"^{next(iter(options))}: got"):
-        ActionPlan(**options)
+        ActionPlan(**{"space": None, **options})
 
 
 @pytest.mark.parametrize("overlap", [0, -1, 4097, True, 2.0, "2"])
@@ -282,7 +282,7 @@ class PlanUnderOffers(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.plan = ActionPlan()
+        self.plan = ActionPlan(space=None)
         self.taken = 0
         self.newest = -1
         self.horizon = 99
@@ -290,7 +290,7 @@ class PlanUnderOffers(RuleBasedStateMachine):
     @rule(blend=st.sampled_from(BLENDS), horizon=st.sampled_from((None, 1, 4)))
     @precondition(lambda self: self.plan.step == 0 and self.newest < 0)
     def choose(self, blend: Any, horizon: int | None) -> None:
-        self.plan = ActionPlan(blend=blend, execution_horizon=horizon)
+        self.plan = ActionPlan(space=None, blend=blend, execution_horizon=horizon)
         self.horizon = horizon or 99
 
     @rule(late=st.integers(0, 6), length=st.integers(1, 8))
