@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from vlmcore._arrays import require_name, require_names
+from vlmcore.contracts._action_modes import reference_of
 from vlmcore.contracts._rotation_documents import read_rotations, rotations_to_document
 from vlmcore.contracts.embodiment import (
     ActionDim,
@@ -61,7 +62,7 @@ def embodiment_to_document(embodiment: Embodiment) -> dict[str, Any]:
         "action_references": {
             dim.name: dim.reference.value
             for dim in dims
-            if dim.reference is not _reference_by_mode(mode, dim.name)
+            if dim.reference is not reference_of(mode, dim.name)
         },
         "action_max_rates": {dim.name: dim.max_rate for dim in dims if dim.max_rate is not None},
         "action_periods": {dim.name: dim.period for dim in dims if dim.period is not None},
@@ -91,9 +92,10 @@ def embodiment_from_document(value: Any) -> Embodiment:
     """
     Read an embodiment from a document, in plain values of JSON.
 
-    Documents of old load: the numbers of a mode with "delta" in it are changes and those of one
+    Documents of old load: the numbers of a mode with the word "delta" are changes and those of one
     with "velocity" rates, grippers excepted, and limits that say nothing of where they come from
-    are those of a template.
+    are those of a template. A mode that can be read in two ways, as "position, not delta", is a
+    fault unless ``action_references`` says it.
 
     Raises:
         DocumentError: If there are faults; all of them are listed.
@@ -142,13 +144,19 @@ def _check_names(data: Mapping[str, Any], faults: Faults) -> None:
                     faults.add(path_of(f"$.{key}", name), "is not one of action_names")
 
 
-def _reference_by_mode(mode: str, name: str) -> Reference:
-    """Read what old documents say in free text, if they say it at all."""
-    if "gripper" in name.casefold():
-        return Reference.ABSOLUTE
-    if "delta" in mode.casefold():
-        return Reference.DELTA
-    return Reference.VELOCITY if "velocity" in mode.casefold() else Reference.ABSOLUTE
+def _references(data: Mapping[str, Any], faults: Faults) -> dict[str, Reference]:
+    """Say what the numbers of each action are; of old documents by the words of their mode."""
+    mode, said = data["action_mode"], data.get("action_references", {})
+    found = {name: reference_of(mode, name) for name in data["action_names"]}
+    found |= {name: Reference(word) for name, word in said.items()}
+    if None in found.values():
+        unsaid = ", ".join(name for name, reference in found.items() if reference is None)
+        faults.add(
+            "$.action_mode",
+            f"got {mode!r:.80}, which can be read in two ways: say in action_references what these "
+            f"are, absolute, delta or velocity: {unsaid:.80}",
+        )
+    return {name: reference or Reference.ABSOLUTE for name, reference in found.items()}
 
 
 def _read_dims(
@@ -159,12 +167,12 @@ def _read_dims(
         if len(data[key]) != actions:
             path = f"$.{step_key if key == _VECTORS[2] else key}"
             faults.add(path, f"got {len(data[key])} numbers, expected one an action, {actions}")
+    references = _references(data, faults)
     said: dict[str, Mapping[str, Any]] = {kind: data.get(f"action_{kind}", {}) for kind in _MAPS}
     unbounded = {*data.get("action_steps_unbounded", ()), *rotation_of}
     dims = []
     rows = zip(data["action_names"], *(data[key] for key in _VECTORS), strict=False)
     for i, (name, low, high, step) in enumerate(rows):
-        by_mode = _reference_by_mode(data["action_mode"], name)
         rate, levels = said["max_rates"].get(name), said["levels"].get(name)
         places = _places(i, name, step_key)
         if rate is not None:
@@ -174,7 +182,7 @@ def _read_dims(
                 ActionDim(
                     name=name,
                     unit=said["units"].get(name, ""),
-                    reference=Reference(said["references"].get(name, by_mode)),
+                    reference=references[name],
                     low=low,
                     high=high,
                     max_step=None if rate is not None or name in unbounded else step,

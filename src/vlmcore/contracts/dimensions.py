@@ -64,7 +64,9 @@ class ActionDim:
         reference: A target, a change for each step, or a rate.
         low: The smallest value that may be commanded.
         high: The largest.
-        max_step: The most that the command may change from one control step to the next.
+        max_step: The most that the command may change from one control step to the next. Of a
+            change or a rate it bounds how much faster it gets: it may become slower, or zero, at
+            once.
         max_rate: The same for each second; `ActionSpace` turns it into a step by its rate.
         period: One full turn, for a rotation without end stops; ``None`` for everything else.
         levels: The only values there are, ascending, as ``(0.0, 1.0)`` for a gripper that is open

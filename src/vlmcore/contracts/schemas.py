@@ -201,8 +201,9 @@ EMBODIMENT = DocumentKind(
         ),
         "action_mode": Field(
             Text(blank=True, longest=_LIMITS.max_name_characters),
-            "The way of control. 'delta' in it makes every action but grippers a change, "
-            "'velocity' a rate, unless action_references says otherwise.",
+            "The way of control. The word 'delta' makes every action but grippers a change, "
+            "'velocity' a rate, unless action_references says otherwise; beside words as "
+            "'position', 'limit' or 'not' they are refused without it.",
         ),
         "camera_names": Field(
             ListOf(item=_NAME, fewest=1, most=_LIMITS.max_cameras), "What a policy sees through."

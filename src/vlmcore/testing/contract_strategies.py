@@ -156,7 +156,9 @@ def embodiments(draw: st.DrawFn, *, max_dims: int = 6) -> Embodiment:
         sides = draw(st.none() | st.tuples(st.integers(1, 64), st.integers(1, 64)))
         height, width = sides or (None, None)
         cameras.append(CameraSpec(name=name, height_px=height, width_px=width))
-    modes = st.sampled_from(("absolute joint position", "delta pose", "Joint VELOCITY", ""))
+    modes = st.sampled_from(
+        ("absolute joint position", "delta pose", "not delta", "Joint VELOCITY", "")
+    )
     return Embodiment(
         name=draw(names()),
         state_names=tuple(draw(_some_names(1, 6))),

@@ -132,6 +132,7 @@ def test_a_document_of_old_without_schema_and_version_with_max_delta_loads() -> 
         ("absolute joint position", [Reference.ABSOLUTE, Reference.ABSOLUTE]),
         ("LIBERO normalized Delta template", [Reference.DELTA, Reference.ABSOLUTE]),
         ("joint velocity", [Reference.VELOCITY, Reference.ABSOLUTE]),
+        ("joint_velocities", [Reference.VELOCITY, Reference.ABSOLUTE]),
         ("", [Reference.ABSOLUTE, Reference.ABSOLUTE]),
     ],
 )
@@ -151,6 +152,45 @@ def test_what_numbers_of_old_refer_to_is_read_from_the_mode(
     )
 
     assert references == [dim.reference for dim in embodiment_from_document(old).actions.dims]
+
+
+DOUBTFUL_MODES = [
+    "absolute joint position (velocity-limited)",
+    "position, not delta",
+    "max delta 0.1 per step",
+    "velocity_limit 2",
+    "without deltas",
+    "delta velocity",
+    "DeltaPose",
+]
+
+
+@pytest.mark.parametrize("mode", DOUBTFUL_MODES)
+def test_a_mode_that_speaks_of_a_limit_does_not_make_targets_rates_or_changes(mode: str) -> None:
+    """
+    "delta" and "velocity" were looked for anywhere in free text, and targets became changes.
+    """
+    said = robot(action_mode=mode)
+    references = dict.fromkeys(said["action_names"][:6], "absolute")
+
+    assert {
+        "$.action_mode": f"got {mode!r}, which can be read in two ways: say in action_references "
+        "what these are, absolute, delta or velocity: dx, dy, dz, drx, dry, drz"
+    } == faults_of(embodiment_from_document, said)
+    loaded = embodiment_from_document(said | {"action_references": references})
+    assert {Reference.ABSOLUTE} == {dim.reference for dim in loaded.actions.dims}
+    assert loaded == embodiment_from_document(embodiment_to_document(loaded))
+
+
+def test_what_is_left_unsaid_of_a_doubtful_mode_is_named() -> None:
+    """
+    Grippers are never in doubt.
+    """
+    some = dict.fromkeys(("dx", "dy", "drx", "dry", "drz"), "delta")
+    said = robot(action_mode="delta, no absolute", action_references=some)
+    assert faults_of(embodiment_from_document, said)["$.action_mode"].endswith(
+        "delta or velocity: dz"
+    )
 
 
 def test_what_the_keys_of_old_cannot_say_has_keys_of_its_own() -> None:
