@@ -216,21 +216,17 @@ def _inside(
     angles: Float64Array, low: Float64Array, high: Float64Array, turn: Float64Array
 ) -> Float64Array:
     """Write angles so that they are in bounds; those that are already stay as they are."""
-    same = np.clip(low + np.remainder(angles - low, turn), low, high)
+    same = np.minimum(low + np.remainder(angles - low, turn), high)
     inside: Float64Array = np.where((angles >= low) & (angles <= high), angles, same)
     return inside
 
 
 def _switch(values: Float64Array, start: float, levels: Levels) -> Float64Array:
     """
-    Switch between levels, with hysteresis; what cannot be reached in one step is approached.
-
-    A level is left when a value is beyond 60 % of the way to the next, so that noise between two
-    levels does not make a gripper chatter.
+    Switch between levels as `LevelSwitch` does; what one step does not reach is approached.
     """
     level = int(levels.nearest(np.array([start]))[0])
-    at_least = np.searchsorted(levels.rising, values, "left").tolist()
-    at_most = np.searchsorted(levels.falling, values, "right").tolist()
+    at_least, at_most = (each.tolist() for each in levels.stays(values))
     finite = np.isfinite(values).tolist()
     path = []
     for i, is_finite in enumerate(finite):

@@ -161,6 +161,28 @@ def test_speeding_up_is_bounded_on_the_way_in_too() -> None:
     assert [-0.02, -0.04] == pytest.approx(vetted([-0.05, -0.05], at=0.7, dim=slow))
 
 
+@pytest.mark.parametrize(
+    ("came", "at", "rate_hz", "made"),
+    [
+        (-0.05, 0.7, 1.0, -0.05),  # the way in
+        (-0.05, 0.7, 20.0, -0.05),
+        (math.nextafter(0.25, 1), 0.25, 1.0, math.nextafter(0.25, 1)),  # to the bound, as it rounds
+        (99.0, 0.0, 20.0, 10.0),
+        (99.0, 0.0, 0.5, 0.25),
+        (0.3, 0.0, 0.5, 0.25),  # 0.6 m in two seconds
+        (0.0, 9.0, 1.0, 0.0),
+        (0.05, 0.7, 1.0, 0.0),  # the way further out
+    ],
+)
+@pytest.mark.parametrize("side", [1, -1])
+def test_clamping_moves_nothing_that_need_not_move(came, at, rate_hz, made, side: int) -> None:
+    """
+    Nor further than to the bound: to the last bit.
+    """
+    where = {"at": side * at, "low": -0.5, "high": 0.5, "per_unit": rate_hz}
+    assert [side * made] == walk_within([side * came], 0.0, 99.0, **where)
+
+
 def test_a_change_that_is_bound_in_where_it_leads_may_turn_round_at_once() -> None:
     """
     As any other: between what it was and zero there is no step.

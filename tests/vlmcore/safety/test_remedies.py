@@ -92,6 +92,7 @@ def test_a_change_may_turn_round_at_once_but_not_speed_up() -> None:
         ([-2.0, -2.0], 2.75, [-2.75, -2.25]),  # the short way, over the seam
         ([0.0], 2.75, [2.25]),
         ([2.0, 2.0], -2.75, [2.75, 2.25]),
+        ([3.0, -3.0], 2.75, [3.0, -3.0]),  # one angle, and each way to write it is in bounds
         ([3.25], 2.75, [-2.75]),  # the same angle, written in bounds
         ([2.75 + 60.0], 2.5, [2.75]),
         ([NAN, math.inf, 2.75], 2.5, [2.5, 2.5, 2.75]),
@@ -103,6 +104,21 @@ def test_an_angle_goes_the_short_way_and_stays_in_bounds(values, start, expected
     One turn is 6, and a step is 0.5.
     """
     assert expected == clamped(values, WHEEL, start)
+
+
+def test_an_angle_may_have_any_range_of_one_turn() -> None:
+    """
+    It is written in that range, and not past its end where a turn is rounded.
+    """
+    aside = ActionDim(name="a", low=-1, high=5, period=6, max_step=0.5)
+    assert [-0.5, 4.75] == clamped([5.5, -1.25], aside, -0.75)
+    low, high = -2.6, 3.2
+    assert low + (high - low) > high
+    odd = ActionDim(name="a", low=low, high=high, period=high - low, max_step=0.5)
+    assert [high] == clamped([math.nextafter(low, -9)], odd, 3.0)
+    positive = ActionDim(name="a", low=0, high=6, period=6, max_step=0.5)
+    (zero,) = clamped([-0.0], positive, 0.25)
+    assert -1.0 == math.copysign(1.0, zero)  # in bounds it stays as it came
 
 
 def test_an_angle_that_is_near_enough_stays_as_it_came() -> None:
