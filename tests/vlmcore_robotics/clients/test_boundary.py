@@ -43,7 +43,7 @@ def made(kind: type[Exception], text: str = "x") -> Exception:
         return kind(*(9, 3)[: kind.__init__.__code__.co_argcount - 1])
     if kind in (websockets.exceptions.InvalidStatus, websockets.exceptions.InvalidProxyStatus):
         return kind(Response(400, "Bad", Headers(), text.encode()))
-    if "__init__" not in {name for each in kind.__mro__[:-4] for name in vars(each)}:
+    if not hasattr(kind.__init__, "__code__"):
         return kind(text)
     return kind(*[text] * (kind.__init__.__code__.co_argcount - 1))
 
