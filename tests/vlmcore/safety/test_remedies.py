@@ -110,7 +110,7 @@ def test_an_angle_may_have_any_range_of_one_turn() -> None:
     """
     It is written in that range, and not past its end where a turn is rounded.
     """
-    aside = ActionDim(name="a", low=-1, high=5, period=6, max_step=0.5)
+    aside = ActionDim(name="a", low=-1, high=5, period=6, max_step=1)
     assert [-0.5, 4.75] == clamped([5.5, -1.25], aside, -0.75)
     low, high = -2.6, 3.2
     assert low + (high - low) > high
