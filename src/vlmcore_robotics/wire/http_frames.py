@@ -227,7 +227,10 @@ def _check_together(
 
 def _stacked(frames: Sequence[_Frame], limits: HttpLimits) -> UInt8Array:
     pixels = [frame.pixels(limits) for frame in frames]
-    return pixels[0][np.newaxis] if len(pixels) == 1 else np.stack(pixels)
+    if len(pixels) == 1:
+        return pixels[0][np.newaxis]
+    joined = b"".join(pixels)  # as bytes, an observation need not copy them once more
+    return np.frombuffer(joined, np.uint8).reshape(len(pixels), *pixels[0].shape)
 
 
 def _encoded(frame: UInt8Array, encoding: WireEncoding, quality: int) -> Any:
