@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import numpy as np
 import pytest
 
 from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, space
@@ -45,6 +46,18 @@ def test_a_level_is_forgiven_what_float32_cannot_help(levels, slack) -> None:
     dim = ActionDim(name="x", low=min(*levels, 0), high=max(levels), levels=levels)
     (found,) = Rules.of(space(dim)).levels
     assert slack == pytest.approx(found.slack, rel=1e-6, abs=0)
+
+
+def test_what_is_forgiven_is_forgiven_to_the_last_bit() -> None:
+    """
+    No more and no less, on both sides of a level.
+    """
+    slack = 2.0**-20
+    dim = ActionDim(name="x", low=0, high=2, levels=(0.0, 1.0, 2.0))
+    (levels,) = Rules.of(space(dim)).levels
+    near = np.array([1 - slack, 1 + slack])
+    assert [True, True] == levels.includes(near).tolist()
+    assert [False, False] == levels.includes(np.nextafter(near, [0, 2])).tolist()
 
 
 def test_the_digest_of_a_space_covers_all_that_it_says() -> None:
