@@ -7,6 +7,7 @@ import numpy as np
 from vlmcore._arrays import Float64Array
 from vlmcore._rotations import from_quaternions, mean, slerp, to_quaternions, written_near
 from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.safety.levels import LevelSwitch
 
 __all__ = ["cross_fade", "weighted_mean"]
 
@@ -49,7 +50,11 @@ def cross_fade(
 
 
 def weighted_mean(
-    predictions: Float64Array, weights: Float64Array, space: ActionSpace | None
+    predictions: Float64Array,
+    weights: Float64Array,
+    space: ActionSpace | None,
+    *,
+    before: Float64Array | None = None,
 ) -> Float64Array:
     """
     Mix any number of predictions of one step; without a space every dimension is averaged.
@@ -59,12 +64,13 @@ def weighted_mean(
             ``[N, D]``.
         weights: Of each, at least 0 and not all 0, shape ``[N]``.
         space: What the dimensions are.
+        before: What comes before the step, shape ``[D]``; ``None`` if nobody knows.
 
     Returns:
         Shape ``[D]``. An angle is the oldest one, moved by the mean of the short ways from there to
-        the others. Of levels it is the one with most weight; of two with the same, the one that was
-        predicted last. A rotation in space is the mean rotation, written nearest to the numbers of
-        the newest one.
+        the others. Of levels it is the one with most weight, each prediction counting for the one
+        that it leads to from *before*; of two with the same, the one that was predicted last. A
+        rotation in space is the mean rotation, written nearest to the numbers of the newest one.
     """
     shares = weights / weights.sum()
     mixed = _mean(predictions, shares)
@@ -76,8 +82,9 @@ def weighted_mean(
         ways = _short_way(angles - angles[0], space.period[turns])
         mixed[turns] = _in_bounds(angles[0] + _mean(ways, shares), space, turns)
     for column in np.flatnonzero(space.is_discrete):
-        levels = space.dims[column].levels or ()
-        mixed[column] = _elected(predictions[:, column], weights, np.array(levels))
+        switch = LevelSwitch(values=np.array(space.dims[column].levels, np.float64))
+        start = None if before is None else before[column : column + 1]
+        mixed[column] = _elected(predictions[:, column], weights, switch, start)
     for group in space.rotations:
         at, form = group.columns(space.dims), group.form
         middle = from_quaternions(mean(to_quaternions(predictions[:, at], form), weights), form)
@@ -93,12 +100,17 @@ def _mean(values: Float64Array, shares: Float64Array) -> Float64Array:
     return between
 
 
-def _elected(votes: Float64Array, weights: Float64Array, levels: Float64Array) -> float:
-    """Find the level with most weight; each vote goes to the level that is nearest to it."""
-    nearest = np.abs(votes[:, np.newaxis] - levels).argmin(axis=1)
-    totals = np.bincount(nearest, weights)
-    last = nearest[totals[nearest] == totals.max()][-1]
-    return float(levels[last])
+def _elected(
+    votes: Float64Array, weights: Float64Array, switch: LevelSwitch, before: Float64Array | None
+) -> float:
+    """Find the level with most weight; without a level before, a vote is for the nearest one."""
+    if before is None:
+        chosen = switch.nearest(votes)
+    else:
+        chosen = switch.switched(votes, start=int(switch.nearest(before)[0]))
+    totals = np.bincount(chosen, weights)
+    last = chosen[totals[chosen] == totals.max()][-1]
+    return float(switch.values[last])
 
 
 def _in_bounds(angles: Float64Array, space: ActionSpace, turns: np.ndarray) -> Float64Array:

@@ -139,7 +139,7 @@ class ChunkBroker:
         if self._is_due():
             self._replan(observe)
         try:
-            proposed = self._plan.next()
+            proposed = self._plan.next(last_command=last_command)
             return self._gate.vet(proposed, last_command=last_command, position=position)
         except BaseException:  # also when somebody presses Ctrl-C: it was taken, and is not sent
             self._plan.clear()

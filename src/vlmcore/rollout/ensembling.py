@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import numpy as np
 
@@ -18,6 +20,7 @@ from vlmcore.rollout._checks import (
     require_steps,
 )
 from vlmcore.rollout._mixing import weighted_mean
+from vlmcore.safety.audit import read_last_command
 
 __all__ = ["TemporalEnsemble"]
 
@@ -41,11 +44,12 @@ class TemporalEnsemble:
     Of ``n`` predictions of one step the ``i``-th, counted from the oldest, weighs ``exp(-m * i)``.
     A positive *m* trusts the oldest most, a negative one the newest, and 0 all alike.
 
-    Targets, changes and rates are averaged. An angle is the oldest prediction, moved
-    by the mean of the short ways from there to the others, and a discrete dimension takes the
-    level with most weight; of two with the same, the one that was predicted last. A rotation in
-    space is the one from which the squared distances to the predictions add up to least. A mean of
-    safe predictions may be unsafe: vet it.
+    Targets, changes and rates are averaged. An angle is the oldest prediction, moved by the mean of
+    the short ways from there to the others. A rotation in space is the one from which the squared
+    distances to the predictions add up to least. A discrete dimension takes the level with most
+    weight; of two with the same, the one that was predicted last. A prediction counts for another
+    level than the present one only if it is beyond 60 % of the way there, as at the gate: noise
+    does not make a gripper chatter. A mean of safe predictions may be unsafe: vet it.
 
     Steps are asked for in their order; what cannot cover a step any more is forgotten. Not safe for
     threads.
@@ -84,6 +88,8 @@ class TemporalEnsemble:
         self._predictions: list[_Prediction] = []  # the oldest first
         self._newest_start = 0
         self._step = 0
+        self._before: Float64Array | None = None  # what was given for the steps before
+        self._given: Float64Array | None = None  # and for this one
 
     def add(self, chunk: ActionChunk, *, starts_at_step: int) -> None:
         """
@@ -107,12 +113,19 @@ class TemporalEnsemble:
         self._names, self._newest_start = chunk.names, starts_at_step
         self._predictions.append(_Prediction(starts_at_step, chunk.values))
 
-    def action(self, step: int) -> Float64Array:
+    def action(self, step: int, *, last_command: Any = None) -> Float64Array:
         """
         Give the mean for *step*, shape ``[D]``, in memory that nobody can write to.
 
+        Args:
+            step: Which one, not before one that was asked for.
+            last_command: What was sent last, shape ``[D]`` or numbers by name, from whose levels
+                discrete dimensions switch. ``None`` for what was given for the step before; if that
+                is nothing, a prediction counts for the level that is nearest to it.
+
         Raises:
-            ContractError: If the step is before one that was asked for, or nothing covers it.
+            ContractError: If the step is before one that was asked for, or nothing covers it, or
+                *last_command* is not finite numbers for the space.
         """
         require_steps("step", step, self._step)
         covering = [
@@ -122,10 +135,14 @@ class TemporalEnsemble:
         ]
         if not covering:
             raise ContractError("step", f"got {step}, expected one that a prediction covers")
-        self._step = step
-        self._predictions = [each for each in self._predictions if step < each.ends_before_step]
+        before = self._before if step == self._step else self._given
+        if last_command is not None and self._space is not None:
+            before = read_last_command(last_command, self._space)
         weights = _weights(len(covering), self._m)
-        return immutable(weighted_mean(np.array(covering), weights, self._space))
+        given = immutable(weighted_mean(np.array(covering), weights, self._space, before=before))
+        self._step, self._before, self._given = step, before, given
+        self._predictions = [each for each in self._predictions if step < each.ends_before_step]
+        return given
 
     @property
     def ends_before_step(self) -> int:

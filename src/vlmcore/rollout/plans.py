@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -187,21 +187,30 @@ class ActionPlan:
         self._rows.add(chunk, elapsed=elapsed, step=self._step)
         self._names, self._newest, self._observed_at_step = chunk.names, chunk, observed_at_step
 
-    def next(self, count: int = 1) -> ActionChunk:
+    def next(self, count: int = 1, *, last_command: Any = None) -> ActionChunk:
         """
         Take the next *count* steps.
+
+        Args:
+            count: How many.
+            last_command: What was sent last, as for `TemporalEnsemble.action`, whose levels start
+                from it; nothing else is blended from it.
 
         Returns:
             Shape ``[count, D]``, with source, streams and time of observation of the newest chunk.
 
         Raises:
-            ContractError: If there are fewer than *count* steps, or *count* is below 1.
+            ContractError: If there are fewer than *count* steps, or *count* is below 1, or
+                *last_command* is not finite numbers for the space.
         """
         require_count(count=count)
-        newest = self._newest
-        if newest is None or count > self.remaining:
-            raise ContractError("count", f"got {count}, expected at most {self.remaining} steps")
-        values = self._rows.take(self._step, count)
+        newest, left = self._newest, self.remaining
+        if newest is None or not left:
+            problem = "there is no chunk" if newest is None else "no step of the chunk is left"
+            raise ContractError("count", f"got {count}, but {problem}: offer a new one first")
+        if count > left:
+            raise ContractError("count", f"got {count}, expected at most the {left} that are left")
+        values = self._rows.take(self._step, count, last_command)
         self._step += count
         return ActionChunk(
             values=values,
@@ -249,7 +258,7 @@ class _Fading:
             )
         self._starts_at_step = step
 
-    def take(self, step: int, count: int) -> Float64Array:
+    def take(self, step: int, count: int, _: Any) -> Float64Array:
         assert self._chunk is not None
         first = step - self._starts_at_step
         return self._chunk.values[first : first + count]
@@ -272,5 +281,7 @@ class _Averaging:
         rest = attrs.evolve(chunk, values=chunk.values[elapsed:])
         self._ensemble.add(rest, starts_at_step=step)
 
-    def take(self, step: int, count: int) -> Float64Array:
-        return np.array([self._ensemble.action(at) for at in range(step, step + count)])
+    def take(self, step: int, count: int, last_command: Any) -> Float64Array:
+        first = self._ensemble.action(step, last_command=last_command)
+        rest = [self._ensemble.action(at) for at in range(step + 1, step + count)]
+        return np.array([first, *rest])

@@ -15,34 +15,26 @@ from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.safety._orientations import Orientation
 from vlmcore.safety._positions import Positions
 from vlmcore.safety._slack import STEP_SLACK, STEP_SLACK_SHARE, slack_of
+from vlmcore.safety.levels import LevelSwitch
 
 __all__ = ["Levels", "Rules", "short_way", "space_digest"]
 
-_STAY_SHARE = 0.6  # of the way to the next level, before the present one is left: no chatter
 _Indices = npt.NDArray[np.intp]
 
 
-@attrs.frozen(eq=False)
-class Levels:
+@attrs.frozen(kw_only=True, eq=False)
+class Levels(LevelSwitch):
     """
-    The levels of one discrete dimension.
+    The levels of one discrete dimension, and what the gate asks of them.
 
     Attributes:
         column: Which dimension it is.
-        values: The levels, ascending, shape ``[L]``.
-        middles: Where the nearest level changes, shape ``[L - 1]``.
-        rising: Above which the next level is taken when coming from below, shape ``[L - 1]``.
-        falling: Below which the level under it is taken when coming from above.
         slack: How far from a level a value may be and still be that level.
         reach: For each level the first and the last one that may follow it.
         rest: The level 0 of a change; ``None`` for a target.
     """
 
     column: int
-    values: Float64Array
-    middles: Float64Array
-    rising: Float64Array
-    falling: Float64Array
     slack: float
     reach: tuple[tuple[int, int], ...]
     rest: int | None
@@ -51,7 +43,6 @@ class Levels:
     def of(cls, column: int, dim: ActionDim, step: float) -> Levels:
         """Work out the levels of *dim*, between which *step* may be jumped."""
         values = np.array(dim.levels, np.float64)
-        under, over = values[:-1], values[1:]
         is_change = dim.reference.is_change
         reach = []
         for level in values.tolist():
@@ -59,21 +50,14 @@ class Levels:
             most = (max(level, 0.0) if is_change else level) + step
             first, after = np.searchsorted(values, least), np.searchsorted(values, most, "right")
             reach.append((int(first), int(after) - 1))
-        gap = float(np.min(over / 2 - under / 2)) * 2
+        gap = float(np.min(values[1:] / 2 - values[:-1] / 2)) * 2
         return cls(
             column=column,
             values=values,
-            middles=under / 2 + over / 2,
-            rising=(1 - _STAY_SHARE) * under + _STAY_SHARE * over,
-            falling=_STAY_SHARE * under + (1 - _STAY_SHARE) * over,
             slack=min(STEP_SLACK * float(np.abs(values).max()), STEP_SLACK_SHARE * gap),
             reach=tuple(reach),
             rest=int(np.searchsorted(values, 0.0)) if is_change else None,
         )
-
-    def nearest(self, values: Float64Array) -> _Indices:
-        """Find the level that is nearest to each of *values*."""
-        return np.searchsorted(self.middles, values)
 
     def includes(self, values: Float64Array) -> BoolArray:
         """Say which of *values* are levels."""

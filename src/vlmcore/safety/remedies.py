@@ -222,9 +222,7 @@ def _inside(
 
 
 def _switch(values: Float64Array, start: float, levels: Levels) -> Float64Array:
-    """
-    Switch between levels as `LevelSwitch` does; what one step does not reach is approached.
-    """
+    """Switch between levels as `LevelSwitch` does; what one step does not reach is approached."""
     level = int(levels.nearest(np.array([start]))[0])
     at_least, at_most = (each.tolist() for each in levels.stays(values))
     finite = np.isfinite(values).tolist()

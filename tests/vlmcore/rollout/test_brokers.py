@@ -133,6 +133,18 @@ def test_the_robot_is_looked_at_only_when_the_policy_is_asked() -> None:
     assert [0, 3, 6] == robot.looked == policy.asked
 
 
+@pytest.mark.parametrize("blend", BLENDS)
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_a_gripper_does_not_chatter_however_chunks_take_over(blend: Any, start: float) -> None:
+    """
+    A policy that says 0.5 +- 0.06 leaves it where it is: no switch in 40 steps.
+    """
+    noise = np.random.default_rng(0).uniform(0.44, 0.56, (20, 12, 1)).tolist()
+    policy = Scripted(*noise, names=("gripper",))
+    robot = Robot(broker(policy, GRIPPER, gate={"remedy": Remedy.CLAMP}, blend=blend), at=(start,))
+    assert [start] * 40 == robot.walk(40)
+
+
 def test_a_chunk_that_runs_out_early_is_followed_by_a_new_one() -> None:
     """
     Although it is not time to replan.

@@ -86,6 +86,56 @@ def test_of_two_levels_with_the_same_weight_the_one_predicted_last_is_taken() ->
     assert 0.0 == mean_of([1.0, 0.0], m=0.0, dim=GRIPPER)
 
 
+def walked(votes: list[list[float]], *, last_command: Any = None) -> list[float]:
+    """Predict each step by all chunks, and take one step after the other, with equal weights."""
+    ensemble = TemporalEnsemble(space=space(GRIPPER), m=0.0)
+    for path in votes:
+        ensemble.add(column(*path, name="gripper"), starts_at_step=0)
+    made = [ensemble.action(0, last_command=last_command)]
+    made += [ensemble.action(step) for step in range(1, len(votes[0]))]
+    return [each.item() for each in made]
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_an_ensemble_does_not_make_a_gripper_chatter(start: float) -> None:
+    """
+    "0.5 +- 0.06": each prediction was snapped to its nearest level before the vote.
+    """
+    noise = [[0.44, 0.56, 0.55, 0.44, 0.56], [0.45, 0.55, 0.44, 0.45, 0.54]]
+    assert [start] * 5 == walked(noise, last_command=[start])
+    assert [0.0] * 5 == walked(noise)  # nobody knows: the nearest, and from there on it stays
+
+
+def test_a_gripper_closes_at_60_percent_of_the_way() -> None:
+    """
+    As at the gate, in both directions, and from the level that was given last.
+    """
+    assert [0.0, 1.0, 1.0, 0.0] == walked([[0.59, 0.61, 0.41, 0.39]], last_command=[0.0])
+
+
+def test_a_step_that_is_asked_for_again_switches_from_the_same_level() -> None:
+    """
+    Not from what was given for it the first time; what was sent counts more than both.
+    """
+    ensemble = TemporalEnsemble(space=space(GRIPPER))
+    ensemble.add(column(0.0, 0.61, 0.5, name="gripper"), starts_at_step=0)
+    ensemble.action(0)
+    assert [1.0, 1.0] == [ensemble.action(1).item(), ensemble.action(1).item()]
+    assert 1.0 == ensemble.action(2).item()
+    assert 0.0 == ensemble.action(2, last_command={"gripper": 0.0}).item()
+
+
+def test_what_was_sent_last_is_one_action_of_the_space() -> None:
+    """
+    Nothing is given then, and nothing is forgotten.
+    """
+    ensemble = TemporalEnsemble(space=space(GRIPPER))
+    ensemble.add(column(1.0, name="gripper"), starts_at_step=0)
+    with pytest.raises(ContractError, match=r"^last_command"):
+        ensemble.action(0, last_command=[0.0, 0.0])
+    assert 1.0 == ensemble.action(0).item()
+
+
 def test_changes_are_averaged() -> None:
     """
     A change for each step means the same whenever it was predicted.

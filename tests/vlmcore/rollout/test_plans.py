@@ -223,6 +223,21 @@ def test_names_are_those_of_the_space_from_the_start() -> None:
     assert ("y",) == free.next().names
 
 
+def test_a_plan_says_what_is_left_of_it() -> None:
+    """
+    Not "expected at most 0 steps", which is said of no number that one could ask for.
+    """
+    plan = ActionPlan(space=None)
+    with pytest.raises(ContractError, match=r"^count: got 1, but there is no chunk: offer a new"):
+        plan.next()
+    plan.offer(column(7), observed_at_step=0)
+    with pytest.raises(ContractError, match=r"^count: got 2, expected at most the 1 that are left"):
+        plan.next(2)
+    plan.next()
+    with pytest.raises(ContractError, match=r"^count: got 1, but no step of the chunk is left"):
+        plan.next()
+
+
 @pytest.mark.parametrize("count", [2, 0, -1, True, 1.0, "1"])
 def test_more_steps_than_there_are_cannot_be_taken(count: Any) -> None:
     """
