@@ -169,6 +169,7 @@ def test_a_discrete_change_stops_at_once_and_speeds_up_by_its_steps() -> None:
     """
     assert [0.0, -1.0, -2.0, 0.0, 0.0] == clamped([0, -2, -2, NAN, 2], PULSE, 2.0)
     assert [-1.0] == clamped([-2], PULSE, None)
+    assert [-1.0] == clamped([-2], PULSE, 2.0)  # between what it was and zero there is no step
 
 
 def test_holding_stays_or_stops() -> None:
@@ -205,6 +206,28 @@ def test_from_where_one_step_leads_into_bounds(
     """
     rules = Rules.of(space(dim))
     assert (returns, stays) == (can_return(np.array([at]), rules), can_stay(np.array([at]), rules))
+
+
+def test_levels_below_zero_are_approached_as_those_above_it() -> None:
+    """
+    A target is no change: to 0 is as far as to anywhere.
+    """
+    gear = ActionDim(name="g", low=-4, high=2, levels=(-4.0, -2.0, 0.0, 2.0), max_step=2.0)
+    assert [-2.0, 0.0, 2.0] == clamped([2, 2, 2], gear, -4.0)
+    assert [0.0, -2.0, -4.0] == clamped([-4, -4, -4], gear, 2.0)
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_a_level_is_reached_to_half_of_what_the_audit_forgives(side: int) -> None:
+    """
+    The audit rounds otherwise, and agrees at the very edge.
+    """
+    edge = side * (0.5 + 2.0**-22)
+    past = math.nextafter(edge, side)
+    for level, reached in ((edge, edge), (past, 0.0)):
+        levels = sorted((0.0, level))
+        dim = ActionDim(name="n", low=-1, high=1, levels=levels, max_step=0.5)
+        assert [reached] == clamped([float(side)], dim, 0.0)
 
 
 def test_a_level_that_is_exactly_one_step_away_is_reached() -> None:
