@@ -14,7 +14,9 @@ __all__ = ["JSON_INTEGERS", "frozen_object"]
 
 _LIMITS = DocumentLimits()
 _AROUND = 2  # how deep the documents are that such an object is written in: read back, it fits
-JSON_INTEGERS = range(-(1 << 63), 1 << 64)  # what 64 bits hold, signed or not
+# What 64 bits hold, signed or not. Ask it for plain numbers: for one of a class of its own, as an
+# IntEnum, a range is searched from end to end.
+JSON_INTEGERS = range(-(1 << 63), 1 << 64)
 
 
 def frozen_object(value: Any, *, field: str) -> Mapping[str, Any]:
@@ -62,7 +64,7 @@ def _scalar(value: Any, path: str) -> Any:
             return value
         case str():
             return _text(value, path)
-        case int() if value in JSON_INTEGERS:
+        case int() if int(value) in JSON_INTEGERS:
             return int(value)
         case float() if math.isfinite(value):
             return float(value)

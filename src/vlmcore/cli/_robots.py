@@ -12,9 +12,9 @@ import attrs
 from vlmcore._arrays import Float64Array
 from vlmcore.cli._files import told_of
 from vlmcore.cli._recordings import read_document
-from vlmcore.contracts.documents import action_step_from_document, embodiment_from_document
+from vlmcore.contracts.documents import action_step_from_document
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
-from vlmcore.contracts.presets import find_embodiment
+from vlmcore.contracts.robot_files import read_embodiment
 from vlmcore.errors import ContractError
 from vlmcore.safety._positions import read_position
 from vlmcore.safety.audit import read_last_command
@@ -32,15 +32,14 @@ def robot_of(word: str) -> Embodiment:
     Raises:
         ContractError: If there is none; its field is ``--embodiment``, or the file.
     """
-    try:
-        return find_embodiment(word)
-    except ContractError as error:
-        if not _is_file(word):
-            problem = f"{error.problem} (or the path of an embodiment document)"
-            raise ContractError("--embodiment", problem) from None
-    value = read_document(word)
     with told_of(word):
-        return embodiment_from_document(value)
+        try:
+            return read_embodiment(word)
+        except ContractError as error:
+            if error.field != "name":
+                raise
+            problem = error.problem
+    raise ContractError("--embodiment", problem)
 
 
 def _is_file(word: str) -> bool:
@@ -158,7 +157,8 @@ def streams_of(word: str | None) -> dict[str, int] | None:
     for part in word.split(","):
         name, _, width = part.rpartition("=")
         name = name.strip()
-        if not name or name in found or not width.strip().isdecimal():
+        is_short = len(width) < 10  # Python refuses to read thousands of digits
+        if not name or name in found or not (is_short and width.strip().isdecimal()):
             expected = "name=dimensions for each, once"
             raise ContractError("--streams", f"got {part!r:.80}, expected {expected}")
         found[name] = int(width)

@@ -66,7 +66,7 @@ class _Writer:
 
 def _number(value: float) -> float | str:
     if isinstance(value, int):
-        return int(value) if value in JSON_INTEGERS else "a number of more than 64 bits"
+        return int(value) if int(value) in JSON_INTEGERS else "a number of more than 64 bits"
     return float(value) if math.isfinite(value) else str(float(value))
 
 

@@ -114,7 +114,7 @@ class DocumentKind:
         return {
             names.get(key, key): each
             for key, each in value.items()
-            if not any(_is_in(path, path_of("$", key)) for path in broken)
+            if isinstance(key, str) and not any(_is_in(path, path_of("$", key)) for path in broken)
         }
 
     def json_schema(self) -> dict[str, Any]:

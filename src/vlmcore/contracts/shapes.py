@@ -212,7 +212,10 @@ class MapOf:
             yield path, f"got {len(value)} names, expected {self.fewest} to {self.most}"
         else:
             for key, each in value.items():
-                yield from self.item.faults(each, path_of(path, key))
+                if isinstance(key, str):
+                    yield from self.item.faults(each, path_of(path, key))
+                else:
+                    yield path, _no_text(key)
 
     def schema(self) -> dict[str, Any]:
         """Say the same as JSON Schema."""
@@ -281,7 +284,9 @@ class Record:
             if len(names) > 1:
                 yield path_of(path, names[1]), f"got it beside {key!r}, which is the same"
         for key, each in value.items():
-            if key in known:
+            if not isinstance(key, str):
+                yield path, _no_text(key)
+            elif key in known:
                 yield from known[key].shape.faults(each, path_of(path, key))
             else:
                 near = difflib.get_close_matches(key, self.fields, n=1)
@@ -308,6 +313,11 @@ def path_of(path: str, key: str) -> str:
     """Write the path of *key* below *path*, as ``$.cameras["a b"]``."""
     plain = key.isidentifier() and key.isascii()
     return f"{path}.{key}" if plain else f"{path}[{key[:80]!a}]"
+
+
+def _no_text(key: object) -> str:
+    """Say what is wrong with a key as YAML gives them."""
+    return f"got the key {key!r:.80}, expected text"
 
 
 def _are_plain(shape: Number, values: list[Any]) -> bool:

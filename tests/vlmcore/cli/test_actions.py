@@ -151,7 +151,7 @@ def test_without_the_last_command_no_target_is_safe_and_that_is_said(
 
     assert 5 == done.code
     assert "its first step cannot be checked: give --previous" in done.out
-    assert "what was sent last is unknown" in done.out
+    assert "what was sent last is unknown: no target is safe\n" in done.out
     assert "2 without a last command" in done.out
 
 
@@ -171,7 +171,8 @@ def test_a_chunk_of_changes_is_safe_without_a_last_command_and_that_is_said(comm
     done = command("actions", "check", files.safe, "--embodiment", files.robot)
 
     assert 0 == done.code
-    assert "changes were taken to start from zero" in done.out
+    assert "is unknown: changes and rates were taken to start from zero" in done.out
+    assert "no target is safe" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -507,7 +508,7 @@ def test_the_file_itself_can_be_replaced_and_nothing_else_is_left(check, files) 
     ("output", "problem"),
     [
         ("", "is a folder"),
-        ("nowhere/out.json", "does not exist"),
+        ("nowhere/out.json", "nowhere', does not exist"),
         ("safe.json/out.json", "Not a directory"),
         ("o" * 300, "File name too long"),
     ],
@@ -520,6 +521,36 @@ def test_an_output_that_cannot_be_written_is_exit_code_1(check, files, output, p
 
     assert (1, True) == (done.code, done.out.startswith("safe: "))
     assert problem in done.err
+
+
+def test_what_may_be_executed_is_written_though_nobody_reads_the_verdict(child, files) -> None:
+    """
+    ``check ... -o F | head -n 1`` printed its line, and there was no F.
+    """
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ("--embodiment", files.robot, "--previous", "zero", "-o", files.out)
+    process = child("actions", "check", *map(str, (files.safe, *words)), stdout=writer)
+    os.close(writer)
+
+    assert 141 == process.wait(60)
+    assert SAFE == json.loads(files.out.read_text())["actions"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("words", [("actions", "check"), ("catalog", "vlm")])
+def test_standard_output_on_a_full_disk_is_told_in_one_line(child, files, words) -> None:
+    """
+    It was a traceback, of every command.
+    """
+    if "check" in words:
+        words = (*words, files.safe, "--embodiment", files.robot, "--previous", "zero")
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 - it is no path to look at
+        process = child(*map(str, words), stdout=full)
+        _, told = process.communicate(timeout=60)
+
+    assert 1 == process.returncode
+    assert b"vlmcore: standard output: cannot be written: No space left on device\n" == told
 
 
 def test_a_device_is_not_replaced_by_a_file(check, files) -> None:
@@ -730,6 +761,7 @@ def test_standard_input_of_a_terminal_is_not_waited_for(check, monkeypatch) -> N
         (("--streams", "a"), "--streams: got 'a', expected name=dimensions for each, once"),
         (("--streams", "a=1,a=1"), "--streams: got 'a=1'"),
         (("--streams", "a=x"), "--streams: got 'a=x'"),
+        (("--streams", "a=" + "9" * 5000), "--streams: got 'a=999"),
         (("--position", "x=0"), "--position: got names with missing [] and unknown ['x']"),
         (("--modes", "clamp"), "unrecognized arguments: --modes"),
     ],
@@ -760,6 +792,7 @@ def test_what_has_no_default_has_to_be_said(command, files) -> None:
     ("text", "problem"),
     [
         (None, "does not exist"),
+        ("\ufeff[]", "got list, expected an object"),
         ("{}", "robot-embodiment: $.name: is missing"),
         ("[", "expected JSON"),
     ],
@@ -776,6 +809,29 @@ def test_an_embodiment_that_cannot_be_read_is_told_in_one_line(check, files, tex
     assert (1, "", 1) == (done.code, done.out, done.err.count("\n"))
     assert done.err.startswith(f"vlmcore: {files.robot}: ")
     assert problem in done.err
+
+
+@pytest.mark.parametrize("word", ["nope.json", "nope.yaml", "robots/nope", "-"])
+def test_a_robot_in_a_file_that_is_not_there_is_not_taken_for_a_template(
+    check, files, word
+) -> None:
+    """
+    Five templates were listed, and not that the file does not exist.
+    """
+    done = check(files.safe, "--embodiment", word)
+
+    assert 1 == done.code
+    assert done.err.startswith(f"vlmcore: {word}: does not exist")
+
+
+def test_the_exit_codes_of_actions_are_about_actions(command) -> None:
+    """
+    They spoke of images and models.
+    """
+    for words in (("check",), ("plot",)):
+        codes = command("actions", *words, "--help").out.partition("exit codes:")[2]
+        assert codes
+        assert not {"image", "model"} & set(codes.split())
 
 
 def test_numbers_that_look_the_same_are_written_until_they_differ(check, files) -> None:

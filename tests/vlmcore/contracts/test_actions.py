@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import http
 import math
 import pickle
 from typing import Any
@@ -260,6 +261,14 @@ def test_what_json_does_not_know_is_no_metadata(wrong: Any) -> None:
     """
     with pytest.raises(ContractError, match=r"^metadata"):
         chunk(metadata=wrong)
+
+
+def test_whole_numbers_of_a_class_of_their_own_are_metadata() -> None:
+    """
+    The status of an answer is an IntEnum; looking for one in a range takes years.
+    """
+    assert {"status": 200} == dict(chunk(metadata={"status": http.HTTPStatus.OK}).metadata)
+    assert int is type(chunk(metadata={"status": http.HTTPStatus.OK}).metadata["status"])
 
 
 def test_metadata_that_contain_themselves_end() -> None:

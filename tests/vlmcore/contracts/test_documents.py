@@ -611,3 +611,13 @@ def test_any_change_of_a_document_gives_a_contract_or_our_error(
     )
     with contextlib.suppress(ContractError):
         read(changed)
+
+
+@pytest.mark.parametrize(
+    ("read", "document"), WRITTEN, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_keys_that_are_no_text_are_faults(read: Callable[[Any], Any], document: Any) -> None:
+    """
+    A reader of YAML gives numbers, dates and nothing as keys; JSON knows text alone.
+    """
+    assert {"$": "got the key 1, expected text"} == faults_of(read, {**document, 1: 2})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import math
 from typing import Any
 
@@ -421,3 +422,12 @@ def test_any_answer_gives_a_chunk_or_our_error(response: Any) -> None:
     except VlmcoreError:
         return
     assert NAMES == chunk.names
+
+
+def test_the_status_of_an_answer_is_a_note() -> None:
+    """
+    It is a whole number of a class of its own, for which a range is searched from end to end.
+    """
+    sent = {"actions": [[0.0]], "info": {"status": http.HTTPStatus.OK}}
+    chunk = chunk_from_response(sent, names=("x",), source="test", observed_at_s=0.0)
+    assert {"status": 200} == dict(chunk.metadata["info"])
