@@ -247,6 +247,8 @@ class GrootCodec:
             ContractError: If the chunk has other names, or a number that float32 cannot hold.
         """
         names = self.layout.action_names
+        if not isinstance(chunk, ActionChunk):
+            raise ContractError("chunk", f"got {type(chunk).__name__}, expected an ActionChunk")
         if chunk.names != names:
             raise ContractError(
                 "chunk", f"got the names {chunk.names!r:.200}, expected {names!r:.200}"

@@ -20,7 +20,12 @@ from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
 from vlmcore_robotics.wire.groot_modalities import ModalityConfig, PolicyModalities
-from vlmcore_robotics.wire.histories import MissingHistory, frames_at, states_at
+from vlmcore_robotics.wire.histories import (
+    MissingHistory,
+    frames_at,
+    require_steps,
+    states_at,
+)
 
 __all__ = ["ActionStream", "GrootLayout", "StateSlice", "VideoKey"]
 
@@ -219,6 +224,7 @@ class GrootLayout:
         Raises:
             ContractError: If they do not have what the policy asks for.
         """
+        require_steps(steps)
         deltas = modalities.video.delta_indices
         request: dict[str, dict[str, Any]] = {
             "video": {

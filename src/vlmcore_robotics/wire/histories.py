@@ -16,7 +16,7 @@ from vlmcore._arrays import Float64Array, UInt8Array
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 
-__all__ = ["MissingHistory", "frames_at", "states_at"]
+__all__ = ["MissingHistory", "frames_at", "require_steps", "states_at"]
 
 
 class MissingHistory(enum.Enum):
@@ -24,6 +24,20 @@ class MissingHistory(enum.Enum):
 
     REFUSE = "refuse"
     REPEAT_OLDEST = "repeat the oldest"  # as if the robot had stood still before
+
+
+def require_steps(steps: Sequence[Observation]) -> None:
+    """
+    Require observations, at least one.
+
+    Raises:
+        ContractError: If there is none, or something else among them.
+    """
+    if not steps:
+        raise ContractError("steps", "got none, expected the observation of now at least")
+    for i, step in enumerate(steps):
+        if not isinstance(step, Observation):
+            raise ContractError(f"steps[{i}]", f"got {type(step).__name__}, expected Observation")
 
 
 def frames_at(
@@ -48,6 +62,7 @@ def frames_at(
     Raises:
         ContractError: If a frame is not there, or frames differ in size.
     """
+    require_steps(steps)
     for observation in steps:
         if camera not in observation.images:
             raise ContractError(
@@ -81,6 +96,7 @@ def states_at(
     Raises:
         ContractError: If a state is not there, or states differ in length.
     """
+    require_steps(steps)
     states = [steps[place].state for place in _places("state", len(steps), deltas, missing)]
     counts = {len(state) for state in states}
     if len(counts) > 1:

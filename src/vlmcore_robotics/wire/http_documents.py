@@ -105,10 +105,13 @@ def observation_to_document(
     Write an observation, with all of its frames.
 
     Raises:
-        ContractError: If *quality* is out of range.
+        ContractError: If it is none, or *quality* is out of range.
         LimitExceededError: If its frames are too large.
         MissingDependencyError: If Pillow is needed and not installed.
     """
+    seen: Any = observation
+    if not isinstance(seen, Observation):
+        raise ContractError("observation", f"got {type(seen).__name__}, expected an Observation")
     frames = frames_to(observation, encoding, content_type, quality=quality, limits=limits)
     return {
         **_KINDS[content_type].header(),

@@ -229,7 +229,9 @@ def _stacked(frames: Sequence[_Frame], limits: HttpLimits) -> UInt8Array:
     pixels = [frame.pixels(limits) for frame in frames]
     if len(pixels) == 1:
         return pixels[0][np.newaxis]
-    joined = b"".join(pixels)  # as bytes, an observation need not copy them once more
+    joined = b"".join(
+        frame.data for frame in pixels
+    )  # as bytes, an observation need not copy them once more
     return np.frombuffer(joined, np.uint8).reshape(len(pixels), *pixels[0].shape)
 
 

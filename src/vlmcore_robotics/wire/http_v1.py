@@ -58,7 +58,6 @@ __all__ = ["HttpCall", "HttpCodec"]
 _LIMITS = ContractLimits()
 _KNOWN = NEVER_STREAMS | {"actions", "action", "action_names", "error", "schema", "policy"}
 _LONGEST_MS = 86_400_000.0  # a day
-_WITHOUT = (404, 405)  # what a server of old answers where it has no such path
 
 
 @attrs.frozen(kw_only=True)
@@ -100,8 +99,8 @@ class HttpCodec:
     def __attrs_post_init__(self) -> None:
         longest = _LIMITS.max_name_characters
         require_name("policy", self.policy, max_characters=longest)
-        most = _LIMITS.max_actions
-        require_names("action_names", self.action_names, max_count=most, max_characters=longest)
+        names, most = self.action_names, _LIMITS.max_actions
+        require_names("action_names", names, max_count=most, max_characters=longest)
         require_member(WireEncoding, encoding=self.encoding)
         require_member(ContentType, content_type=self.content_type)
         if type(self.quality) is not int or not 1 <= self.quality <= 95:
@@ -186,7 +185,7 @@ class HttpCodec:
             PolicyStatusError: If it knows them, and failed.
             PolicyProtocolError: If it is no such answer.
         """
-        if response.status in _WITHOUT:
+        if response.status in (404, 405):  # there is no such path
             return False
         require_ok(opened(response, FrameKind.METADATA, self._terms), policy=self.policy)
         return True
@@ -265,9 +264,10 @@ class HttpCodec:
             ContractError: If the chunk has other names, is not finite where JSON is asked for, or
                 a time is not one.
         """
-        if chunk.names != self.action_names:
+        if not isinstance(chunk, ActionChunk) or chunk.names != self.action_names:
+            came = getattr(chunk, "names", type(chunk).__name__)
             raise ContractError(
-                "chunk", f"got the names {chunk.names!r:.200}, expected {self.action_names!r:.200}"
+                "chunk", f"got the names {came!r:.200}, expected {self.action_names!r:.200}"
             )
         answer: dict[str, Any] = {"action_names": list(chunk.names), "actions": chunk.values}
         if call.answer_type is ContentType.JSON:

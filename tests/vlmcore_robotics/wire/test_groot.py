@@ -512,6 +512,20 @@ def test_an_observation_that_is_not_the_layouts_is_not_sent(
         CODEC.encode_request(seen(**changes))
 
 
+def test_what_is_no_observation_and_no_chunk_is_refused() -> None:
+    """
+    Among those of the past too.
+    """
+    wrong: Any = {"task": "wait"}
+    for steps in ((wrong, ()), (seen(), [wrong])):
+        with pytest.raises(ContractError, match=r"got dict, expected Observation"):
+            CODEC.encode_request(steps[0], past=steps[1])
+    with pytest.raises(ContractError, match="expected the observation of now"):
+        LAYOUT.request_from([], MODALITIES)
+    with pytest.raises(ContractError, match="chunk: got dict"):
+        CODEC.encode_answer(wrong)
+
+
 def test_messages_are_bounded_both_ways() -> None:
     """
     GR00T's own ends have no limit of size.

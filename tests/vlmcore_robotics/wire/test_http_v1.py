@@ -444,6 +444,17 @@ def test_a_codec_of_other_things_is_refused(field: str, value: Any) -> None:
     assert "sekret" not in str(caught.value)
 
 
+def test_what_is_no_observation_and_no_chunk_is_refused() -> None:
+    """
+    A vetted chunk or a plain dict, say.
+    """
+    wrong: Any = {"task": "wait"}
+    with pytest.raises(ContractError, match="got dict, expected an Observation"):
+        CODEC.encode_request(wrong)
+    with pytest.raises(ContractError, match="chunk: got"):
+        CODEC.encode_answer(wrong, CALL)
+
+
 def test_a_large_observation_is_not_sent() -> None:
     """
     Rather than refused by the server.
