@@ -4,6 +4,7 @@ Policies: what maps an observation to the next actions, wherever it runs.
 A policy proposes; nothing that it says is safe to execute before a gate has vetted it.
 """
 
+from vlmcore.policy.fitting import differences_between
 from vlmcore.policy.interface import AsyncPolicy, Policy, PolicyInfo
 
-__all__ = ["AsyncPolicy", "Policy", "PolicyInfo"]
+__all__ = ["AsyncPolicy", "Policy", "PolicyInfo", "differences_between"]

@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 import attrs
 import numpy as np
 
-from vlmcore.contracts.embodiment import ActionSpace, Embodiment
+from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError, VlmcoreError
+from vlmcore.policy.fitting import differences_between
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.testing._policy_under_test import PolicyUnderTest
 from vlmcore.testing._promises import BrokenPromiseError, require, said
@@ -85,37 +86,8 @@ def _reports_the_same(trial: Trial) -> None:
 def _fits_the_robot(trial: Trial) -> None:
     robot = trial.embodiment
     assert robot is not None
-    found = list(_misfits(trial.policy.info, robot))
-    require(not found, "; ".join(found))
-
-
-def _misfits(info: PolicyInfo, robot: Embodiment) -> Iterator[str]:
-    space = robot.actions
-    for field, mine, theirs in (
-        ("action_names", info.action_names, space.names),
-        ("state_names", info.state_names, robot.state_names),
-        ("rate_hz", info.rate_hz, space.rate_hz),
-    ):
-        if mine not in (None, theirs):
-            yield f"info.{field} is {mine}, expected that of {robot.name!r}, {theirs}"
-    if info.action_names == space.names:
-        yield from _unlike_units(info, space)
-    cameras = {camera.name: camera for camera in robot.cameras}
-    for camera in info.cameras or ():
-        there = cameras.get(camera.name)
-        if there is None:
-            yield f"info.cameras has {camera.name!r}, expected one of {', '.join(cameras)}"
-        elif camera.height_px and there.height_px and camera != there:
-            yield (
-                f"info.cameras has {camera.name!r} with {camera.height_px} x {camera.width_px} "
-                f"pixels, expected {there.height_px} x {there.width_px}"
-            )
-
-
-def _unlike_units(info: PolicyInfo, space: ActionSpace) -> Iterator[str]:
-    for dim, unit in zip(space.dims, info.action_units or (), strict=False):
-        if unit and dim.unit and unit != dim.unit:
-            yield f"info.action_units has {unit!r} for {dim.name!r}, expected {dim.unit!r}"
+    found = differences_between(trial.policy.info, robot)
+    require(not found, "; ".join(f"info.{difference}" for difference in found))
 
 
 def _answers(trial: Trial) -> None:
