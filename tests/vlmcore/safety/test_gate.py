@@ -287,6 +287,13 @@ def test_a_gate_is_shown_in_one_line(made: SafetyGate, shown: str) -> None:
     assert shown == repr(made)
 
 
+def test_two_dimensions_are_more_than_one() -> None:
+    """
+    In what a gate says of itself.
+    """
+    assert repr(gate(JOINT, joint(name="y"))).startswith("<SafetyGate of a space: 2 dimensions at")
+
+
 def test_a_velocity_is_a_change() -> None:
     """
     It starts from zero, and holding stops it.
