@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,10 @@ import numpy as np
 
 from vlmcore._arrays import require_count
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.observation import Observation
+from vlmcore.contracts.observation import Observation, check_fits
 from vlmcore.errors import ContractError, PolicyError
-from vlmcore.policy.interface import Policy
+from vlmcore.policy.fitting import differences_between
+from vlmcore.policy.interface import Policy, PolicyInfo
 from vlmcore.rollout._checks import require_chunk, require_steps
 from vlmcore.rollout.plans import ActionPlan, Blend
 from vlmcore.safety.gate import SafetyGate
@@ -52,7 +54,8 @@ class ChunkBroker:
         tolerate_failures: How many times in a row the policy may fail.
 
     Raises:
-        ContractError: If an argument is not as described.
+        ContractError: If an argument is not as described, or the policy says of itself that it is
+            for another robot than the gate; all differences are listed.
 
     Example:
         >>> from vlmcore.contracts.embodiment import ActionDim, ActionSpace
@@ -87,14 +90,12 @@ class ChunkBroker:
         blend: Blend | None = None,
         tolerate_failures: int = 0,
     ) -> None:
-        methods = [getattr(policy, name, None) for name in ("infer", "reset")]
-        if not all(map(callable, methods)) or any(map(inspect.iscoroutinefunction, methods)):
-            raise ContractError(
-                "policy", f"got {policy!r:.80}, expected a Policy, not an asynchronous one"
-            )
+        _require_policy(policy)
         rules = gate.gate if isinstance(gate, SafetyLatch) else gate
         if not isinstance(rules, SafetyGate):
             raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
+        info = getattr(policy, "info", None)
+        _require_fits(info, rules)
         require_count(replan_every=replan_every)
         horizon = rules.execution_horizon
         if horizon is not None and replan_every > horizon:
@@ -106,15 +107,24 @@ class ChunkBroker:
         self._policy = policy
         self._gate = gate
         self._names, self._reorder = rules.actions.names, rules.reorder
+        self._robot = rules.embodiment
+        self._shows_all = info is None or info.cameras is None
         self._replan_every = replan_every
         self._tolerate_failures = tolerate_failures
         self._failures = 0
-        self._plan = ActionPlan(blend=blend, space=rules.actions, execution_horizon=horizon)
+        self._plan = ActionPlan(space=rules.actions, blend=blend, execution_horizon=horizon)
+        self._captured_at_s = -math.inf
+        self._proposed: ActionChunk | None = None
 
     @property
     def failures(self) -> int:
         """How many times in a row the policy has failed."""
         return self._failures
+
+    @property
+    def proposed(self) -> ActionChunk | None:
+        """What the last step put to the gate, refused or not; ``None`` if it put nothing."""
+        return self._proposed
 
     def step(
         self, observe: Callable[[], Observation], *, last_command: Any, position: Any = None
@@ -123,7 +133,8 @@ class ChunkBroker:
         Give the next step, vetted.
 
         Args:
-            observe: Is called if the policy is asked, and only then.
+            observe: Is called if the policy is asked, and only then. What it gives may be the frame
+                that was shown last, and none before it.
             last_command: As for `SafetyGate.vet`: what was really sent last.
             position: As for `SafetyGate.vet`: where the things are now that changes and rates move.
 
@@ -133,13 +144,19 @@ class ChunkBroker:
         Raises:
             PolicyError: If the policy failed, and that is not tolerated or nothing is left.
             UnsafeActionError: If the gate refuses the step.
-            ContractError: If the policy answers with something that is not a chunk of the space and
-                of the observation, or *last_command* or *position* does not fit the space.
+            ContractError: If *observe* gives no observation of the robot, or one from before the
+                last; if the policy answers with something that is not a chunk of the space and of
+                the observation; or if *last_command* or *position* does not fit the space.
         """
+        if not callable(observe):
+            raise ContractError(
+                "observe", f"got {type(observe).__name__}, expected a function that observes"
+            )
+        self._proposed = None
         if self._is_due():
-            self._replan(observe)
+            self._replan(self._looked(observe()))
         try:
-            proposed = self._plan.next(last_command=last_command)
+            self._proposed = proposed = self._plan.next(last_command=last_command)
             return self._gate.vet(proposed, last_command=last_command, position=position)
         except BaseException:  # also when somebody presses Ctrl-C: it was taken, and is not sent
             self._plan.clear()
@@ -149,6 +166,8 @@ class ChunkBroker:
         """Forget the episode, and let the policy forget it."""
         self._plan.clear()
         self._failures = 0
+        self._captured_at_s = -math.inf  # a simulator may count its time anew
+        self._proposed = None
         self._policy.reset()
 
     def _is_due(self) -> bool:
@@ -157,8 +176,26 @@ class ChunkBroker:
             return True
         return self._plan.step - asked_at >= self._replan_every
 
-    def _replan(self, observe: Callable[[], Observation]) -> None:
-        observation = observe()
+    def _looked(self, observation: Observation) -> Observation:
+        """Take what was observed, if it is of the robot and not from before what was shown last."""
+        if not isinstance(observation, Observation):
+            raise ContractError(
+                "observation",
+                f"got {type(observation).__name__} from observe, expected an Observation",
+            )
+        if self._robot is not None:
+            check_fits(observation, self._robot, all_cameras=self._shows_all)
+        # The same time is no mistake: a camera may be slower than the loop.
+        if observation.captured_at_s < self._captured_at_s:
+            raise ContractError(
+                "observation.captured_at_s",
+                f"got {observation.captured_at_s!r} s, expected no time before that of the "
+                f"observation before, {self._captured_at_s!r} s: reset() starts anew",
+            )
+        self._captured_at_s = observation.captured_at_s
+        return observation
+
+    def _replan(self, observation: Observation) -> None:
         try:
             chunk = self._answer(observation)
         except PolicyError:
@@ -191,3 +228,31 @@ class ChunkBroker:
                 f"answered with {chunk.values[step, dim]} for {chunk.names[dim]!r} in step {step}",
             )
         return chunk
+
+
+def _require_policy(policy: Any) -> None:
+    came = f"got {policy!r:.80}"
+    if isinstance(policy, (SafetyGate, SafetyLatch)):
+        raise ContractError(
+            "policy", f"got {type(policy).__name__}, expected a Policy: the gate comes after it"
+        )
+    if isinstance(policy, type):
+        raise ContractError("policy", f"{came}, expected a Policy, not its class")
+    methods = [getattr(policy, name, None) for name in ("infer", "reset")]
+    if not all(map(callable, methods)):
+        raise ContractError(
+            "policy", f"{came}, expected a Policy: an object with infer and reset, and info"
+        )
+    if any(map(inspect.iscoroutinefunction, methods)):
+        raise ContractError("policy", f"{came}, expected a Policy, not an asynchronous one")
+
+
+def _require_fits(info: Any, gate: SafetyGate) -> None:
+    """Require what a policy says of itself to be what the gate says; one that is silent fits."""
+    if info is None:
+        return
+    if not isinstance(info, PolicyInfo):
+        raise ContractError("policy.info", f"got {type(info).__name__}, expected a PolicyInfo")
+    found = differences_between(info, gate.embodiment or gate.actions, reorder=gate.reorder)
+    if found:
+        raise ContractError("policy.info", "; ".join(found))

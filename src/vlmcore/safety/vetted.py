@@ -49,7 +49,8 @@ class VettedChunk:
         observed_at_s: Reading of the caller's monotonic clock at the newest frame that the policy
             was shown.
         streams: The named parts.
-        report: What was found in the chunk as it came.
+        proposed: The chunk as it came to the gate.
+        report: What was found in it.
         limits_source: Where the limits come from; ``None`` if the gate was given a space, and
             nobody said.
         space_digest: SHA-256 of the action space that was vetted against.
@@ -64,6 +65,7 @@ class VettedChunk:
         "names",
         "observed_at_s",
         "position",
+        "proposed",
         "report",
         "source",
         "space_digest",
@@ -76,6 +78,7 @@ class VettedChunk:
     source: str
     observed_at_s: float
     streams: tuple[Stream, ...]
+    proposed: ActionChunk
     report: SafetyReport
     limits_source: LimitsSource | None
     space_digest: str
@@ -248,6 +251,7 @@ def _issue(
     keep(vetted, "observed_at_s", chunk.observed_at_s)
     # What was put in another order has its parts no longer side by side.
     keep(vetted, "streams", chunk.streams if chunk.names == names else ())
+    keep(vetted, "proposed", chunk)
     keep(vetted, "report", report)
     keep(vetted, "limits_source", limits_source)
     keep(vetted, "space_digest", space_digest)

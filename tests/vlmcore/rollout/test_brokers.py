@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from episode_cases import ROBOT, observation
 from safety_cases import GRIPPER, JOINT, chunk, joint, space
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import ActionDim, Reference
+from vlmcore.contracts.embodiment import ActionDim, CameraSpec, Reference
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError, UnsafeActionError
 from vlmcore.policy import PolicyInfo
@@ -34,7 +35,7 @@ class Scripted:
     """A policy that answers with what it is given, one after the other; the last one again."""
 
     def __init__(self, *answers: Any, names: Sequence[str] = ("x",)) -> None:
-        self.info = PolicyInfo(name="scripted")
+        self.info: Any = PolicyInfo(name="scripted")
         self.answers = list(answers)
         self.names = names
         self.asked: list[float] = []
@@ -430,7 +431,6 @@ def test_a_new_episode_starts_from_nothing() -> None:
     ("change", "problem"),
     [
         ({"policy": object()}, "policy: got <object object at"),
-        ({"policy": Awaited()}, "policy: got <"),
         ({"gate": None}, "gate: got NoneType, expected a SafetyGate"),
         ({"gate": space(JOINT)}, "gate: got ActionSpace, expected a SafetyGate"),
         ({"replan_every": 0}, "replan_every: got 0, expected a whole number of at least 1"),
@@ -449,6 +449,154 @@ def test_a_broker_without_a_gate_does_not_exist(change: dict[str, Any], problem:
     with pytest.raises(ContractError) as error:
         ChunkBroker(options.pop("policy"), options.pop("gate"), **options)
     assert str(error.value).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("policy", "problem"),
+    [
+        (lambda seen: seen, "expected a Policy: an object with infer and reset, and info"),
+        (None, "expected a Policy: an object with infer and reset, and info"),
+        (Awaited(), "expected a Policy, not an asynchronous one"),
+        (Scripted, "expected a Policy, not its class"),
+        (SafetyGate(space=space(JOINT)), "expected a Policy: the gate comes after it"),
+        (SafetyLatch(SafetyGate(space=space(JOINT))), "expected a Policy: the gate comes after it"),
+    ],
+)
+def test_it_is_said_truly_what_is_wrong_with_a_policy(policy: Any, problem: str) -> None:
+    """
+    "expected a Policy, not an asynchronous one" was said of a function.
+    """
+    with pytest.raises(ContractError) as error:
+        ChunkBroker(policy, SafetyGate(space=space(JOINT)), replan_every=1)
+    assert str(error.value).startswith("policy: got ")
+    assert str(error.value).endswith(problem)
+    with pytest.raises(ContractError, match=r"^policy: got SafetyGate, .* comes after it$"):
+        ChunkBroker(SafetyGate(space=space(JOINT)), Scripted(column(0)), replan_every=1)  # type: ignore[arg-type]
+
+
+def of_robot(policy: Any, **more: Any) -> ChunkBroker:
+    """Make a broker for a robot, with a gate of its embodiment."""
+    gate = SafetyGate(embodiment=ROBOT, remedy=Remedy.CLAMP, **more)
+    return ChunkBroker(policy, gate, replan_every=1)
+
+
+def test_a_policy_that_says_it_is_for_another_robot_is_refused_before_it_moves_this_one() -> None:
+    """
+    All that differs is listed: what the broker does not read cannot be believed.
+    """
+    policy = Scripted([[0.0, 0.0]], names=("x", "y"))
+    policy.info = PolicyInfo(
+        name="other", action_names=("y", "x"), rate_hz=10, state_names=("x", "y")
+    )
+    with pytest.raises(ContractError) as error:
+        of_robot(policy)
+    assert str(error.value) == (
+        "policy.info: action_names is y, x, expected that of 'two joints', x, y; "
+        "state_names is x, y, expected that of 'two joints', x, y, battery; "
+        "rate_hz is 10.0, expected that of 'two joints', 20.0"
+    )
+    policy.info = attrs.evolve(policy.info, rate_hz=20, state_names=None)
+    of_robot(policy, reorder=True)
+    policy.info = {"name": "other"}
+    with pytest.raises(ContractError, match=r"^policy.info: got dict, expected a PolicyInfo"):
+        of_robot(policy)
+    del policy.info
+    of_robot(policy)
+
+
+def test_degrees_are_not_sent_to_a_robot_that_counts_in_radians() -> None:
+    """
+    The gate knows the unit of its space, and the policy says its own.
+    """
+    policy = Scripted(column(0.0))
+    policy.info = PolicyInfo(name="p", action_names=("x",), action_units=("deg",))
+    with pytest.raises(ContractError, match="action_units has 'deg' for 'x', expected 'rad'"):
+        broker(policy, attrs.evolve(JOINT, unit="rad"))
+    broker(policy, JOINT)
+
+
+def test_an_observation_of_another_robot_is_not_shown_to_the_policy() -> None:
+    """
+    Where the gate knows the robot: its state, and its cameras.
+    """
+    policy = Scripted([[0.0, 0.0]] * 4, names=("x", "y"))
+    made = of_robot(policy)
+    with pytest.raises(ContractError, match=r"^state: got 2 numbers, expected the 3 of 'two join"):
+        Robot(made, at=(0.0, 0.0)).step()
+    seen = attrs.evolve(observation(), images={"wrist": PICTURE})
+    with pytest.raises(ContractError, match=r"^images: got names with missing \['front'\]"):
+        made.step(lambda: seen, last_command=[0.0, 0.0])
+    assert [] == policy.asked
+    assert made.step(observation, last_command=[0.0, 0.0]).report.safe_for_handoff
+
+
+def test_a_policy_that_names_its_cameras_need_not_be_shown_all() -> None:
+    """
+    A robot may have more of them; a camera that the robot does not have is still a mistake.
+    """
+    robot = attrs.evolve(ROBOT, cameras=(*ROBOT.cameras, CameraSpec(name="wrist")))
+    policy = Scripted([[0.0, 0.0]], names=("x", "y"))
+    policy.info = PolicyInfo(name="scripted", cameras=ROBOT.cameras)
+    made = ChunkBroker(policy, SafetyGate(embodiment=robot), replan_every=1)
+    made.step(observation, last_command=[0.0, 0.0])
+    unknown = attrs.evolve(observation(), images={"front": PICTURE, "back": PICTURE})
+    with pytest.raises(ContractError, match=r"^images: got names with not known \['back'\]"):
+        made.step(lambda: unknown, last_command=[0.0, 0.0])
+
+
+def test_an_observation_from_before_the_last_one_is_refused() -> None:
+    """
+    The queue of a camera gives old frames; the same frame again is what a slow camera gives.
+    """
+    policy = Scripted([[0.0, 0.0]], names=("x", "y"))
+    made = of_robot(policy)
+    for at_s in (7.0, 7.0):
+        made.step(lambda at_s=at_s: observation(at_s), last_command=[0.0, 0.0])  # type: ignore[misc]
+    with pytest.raises(ContractError) as error:
+        made.step(lambda: observation(6.5), last_command=[0.0, 0.0])
+    assert str(error.value) == (
+        "observation.captured_at_s: got 6.5 s, expected no time before that of the observation "
+        "before, 7.0 s: reset() starts anew"
+    )
+    assert [7.0, 7.0] == policy.asked
+    made.reset()
+    made.step(lambda: observation(6.5), last_command=[0.0, 0.0])
+
+
+def test_who_observes_is_a_function_that_gives_an_observation() -> None:
+    """
+    An observation in its place is said to be one, whether or not the policy is due.
+    """
+    robot = Robot(broker(Scripted(column(1, 2, 3))))
+    robot.step()
+    for wrong in (robot.observe(), None):
+        with pytest.raises(ContractError, match=r"^observe: got .*, expected a function that obse"):
+            robot.broker.step(wrong, last_command=[1.0])  # type: ignore[arg-type]
+    robot.step()
+    with pytest.raises(ContractError, match=r"^observation: got NoneType from observe, expected"):
+        robot.broker.step(lambda: None, last_command=[2.0])  # type: ignore[arg-type, return-value]
+
+
+def test_what_was_proposed_can_be_seen_also_if_it_was_refused() -> None:
+    """
+    To be recorded: what left the gate is not what came to it.
+    """
+    clamping = Robot(broker(Scripted(column(0.9)), JOINT, gate={"remedy": Remedy.CLAMP}))
+    assert clamping.broker.proposed is None
+    vetted = clamping.step()
+    assert vetted.proposed is clamping.broker.proposed
+    assert [[0.9]] == vetted.proposed.values.tolist()
+
+    robot = Robot(broker(Scripted(column(0.1, 0.5), PolicyError("scripted", "away")), JOINT))
+    robot.step()
+    with pytest.raises(UnsafeActionError):
+        robot.step()
+    refused = robot.broker.proposed
+    assert refused is not None
+    assert [[0.5]] == refused.values.tolist()
+    with pytest.raises(PolicyError):
+        robot.step()
+    assert robot.broker.proposed is None
 
 
 numbers = st.sampled_from((math.nan, math.inf, -math.inf, 1e308, -0.0)) | st.floats(-1.2, 1.2)

@@ -16,7 +16,7 @@ from safety_cases import GRIPPER, JOINT, SLIDE, chunk, joint, space
 from vlmcore.contracts.actions import ActionChunk, Stream
 from vlmcore.contracts.embodiment import ActionDim, Reference
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety import RefusalReason, SafetyGate, VettedChunk, ViolationKind
+from vlmcore.safety import RefusalReason, Remedy, SafetyGate, VettedChunk, ViolationKind
 
 
 @pytest.fixture
@@ -139,6 +139,17 @@ def test_it_carries_what_it_was_vetted_against(vetted: VettedChunk) -> None:
         SafetyGate(space=space(SLIDE)).vet(chunk([[0.0]], "dx"), last_command=None).last_command
         is None
     )
+
+
+def test_what_came_to_the_gate_stays_beside_what_left_it() -> None:
+    """
+    To be recorded: it is the chunk itself, and takes no memory of its own.
+    """
+    came = chunk([[0.9], [0.9]], metadata={"seed": 3})
+    gate = SafetyGate(space=space(JOINT), remedy=Remedy.CLAMP, execution_horizon=1)
+    vetted = gate.vet(came, last_command=[0.0])
+    assert vetted.proposed is came
+    assert [[0.1]] == vetted.values.tolist()
 
 
 def test_the_gate_alone_issues_vetted_chunks() -> None:
