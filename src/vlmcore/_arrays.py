@@ -71,9 +71,10 @@ def _readonly_rgb(value: Any, *, field: str, axes: str, rank: int) -> UInt8Array
     expected = f"expected a uint8 RGB array of shape {axes}; vlmcore.load_image() makes one"
     if not isinstance(value, np.ndarray):
         raise ContractError(field, f"got {type(value).__name__}, {expected}")
-    if value.dtype != np.uint8 or value.ndim != rank or value.shape[-1] != 3 or value.size == 0:
-        raise ContractError(field, f"got {value.dtype} of shape {list(value.shape)}, {expected}")
-    view: UInt8Array = value.view()
+    array = np.asarray(value)  # what a subclass says of itself need not be so
+    if array.dtype != np.uint8 or array.ndim != rank or array.shape[-1] != 3 or array.size == 0:
+        raise ContractError(field, f"got {array.dtype} of shape {list(array.shape)}, {expected}")
+    view: UInt8Array = array.view()
     view.flags.writeable = False
     return view
 
@@ -83,14 +84,16 @@ def immutable(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     Copy *array* into memory that nobody can write to.
 
     A read-only flag on memory of its own can be lifted again by whoever holds the array; memory
-    that belongs to ``bytes`` cannot be written to. What is there already is not copied again.
+    that belongs to ``bytes`` cannot be written to, but by what does not ask, as torch. What is
+    there already, by plain arrays alone, is not copied again: a subclass may name any owner.
     """
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
+    plain: npt.NDArray[_Scalar] = np.asarray(array)
+    owner: Any = plain
+    while type(owner) is np.ndarray:
         owner = owner.base
-    if type(owner) is bytes and array.flags.c_contiguous:
-        return array.view(np.ndarray)
-    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+    if type(owner) is bytes and plain.flags.c_contiguous:
+        return plain.view()
+    return np.frombuffer(plain.tobytes(), plain.dtype).reshape(plain.shape)
 
 
 def readonly_float64(value: Any, *, field: str, axes: str) -> Float64Array:
@@ -112,6 +115,7 @@ def readonly_float64(value: Any, *, field: str, axes: str) -> Float64Array:
     array = value if isinstance(value, np.ndarray) else _array_of_lists(value, field, axes)
     if isinstance(array, np.ma.MaskedArray):
         raise ContractError(field, "got a masked array, expected a plain one: masks would be lost")
+    array = np.asarray(array)  # what a subclass says of itself need not be so
     kind, width = array.dtype.kind, array.dtype.itemsize
     if kind not in "fiu" or width > 8 or array.dtype == np.uint8:
         raise ContractError(
@@ -123,11 +127,8 @@ def readonly_float64(value: Any, *, field: str, axes: str) -> Float64Array:
         raise ContractError(
             field, f"got an array of shape {list(array.shape)}, expected one of axes {axes}"
         )
-    if (
-        kind in "iu"
-        and array.size
-        and not -_EXACT <= int(array.min()) <= int(array.max()) <= _EXACT
-    ):
+    is_whole = kind in "iu" and array.size > 0
+    if is_whole and not -_EXACT <= int(array.min()) <= int(array.max()) <= _EXACT:
         raise ContractError(field, "got whole numbers beyond 2**53, which float64 cannot hold")
     with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
         return immutable(array.astype(np.float64, copy=False))
@@ -168,19 +169,26 @@ def as_tuple(value: Any) -> Any:
     """
     Make a tuple of what is a sequence, and leave everything else as it is.
 
-    Text is not a sequence of names: a check that follows refuses it.
+    Text is not a sequence of names, and neither is an array without axes, which only says that it
+    can be iterated over: a check that follows refuses them.
     """
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+    if not isinstance(value, Iterable) or isinstance(value, str):
+        return value
+    try:
+        return tuple(value)
+    except TypeError:
+        return value
 
 
 def plain_float(value: Any) -> Any:
     """
     Turn a number of Python or NumPy into a plain float, and leave everything else as it is.
 
-    Bool, text, complex and whole numbers that float64 cannot hold are left: a check that follows
-    refuses them.
+    Bool, text, complex, spans of time and whole numbers that float64 cannot hold are left: a check
+    that follows refuses them.
     """
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+    is_number = isinstance(value, (int, float, np.number))
+    if not is_number or isinstance(value, (bool, np.timedelta64)):
         return value
     if isinstance(value, (int, np.integer)):
         return float(value) if -_EXACT <= int(value) <= _EXACT else value

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from vlmcore._arrays import (
+    as_tuple,
     immutable,
     plain_float,
     readonly_float64,
@@ -130,6 +131,54 @@ def test_an_immutable_array_is_a_copy_that_nobody_can_write_to() -> None:
     assert made.T.tolist() == immutable(made.T).tolist()
 
 
+class Liar(np.ndarray):
+    """An array that names an owner it has not, and converts itself to what is somebody else's."""
+
+    mine: Any
+    base = b"x"  # type: ignore[assignment]
+
+    def astype(self, *_: Any, **__: Any) -> Any:
+        return self.mine
+
+    view = copy = tobytes = astype  # type: ignore[assignment]
+
+
+def lying(dtype: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Make an array that lies, and the memory that it would give away."""
+    mine = np.zeros(shape, dtype)
+    liar = np.ndarray.view(mine, Liar)
+    liar.mine = mine
+    return liar, mine
+
+
+def test_a_subclass_that_lies_about_its_owner_is_copied() -> None:
+    """
+    A subclass with another ``base`` or ``astype`` shared the memory of the caller.
+    """
+    for make, dtype, shape in (
+        (immutable, np.float64, (2, 3)),
+        (lambda value: readonly_float64(value, field="x", axes="[T, D]"), np.float64, (2, 3)),
+        (lambda value: readonly_float64([*value], field="x", axes="[T, D]"), np.float32, (2, 3)),
+        (lambda value: immutable(readonly_image(value, field="x")), np.uint8, (2, 3, 3)),
+        (lambda value: immutable(readonly_frames(value, field="x")), np.uint8, (1, 2, 3, 3)),
+    ):
+        liar, mine = lying(dtype, shape)
+        made = make(liar)
+        mine[:] = 99
+        assert (np.ndarray, 0) == (type(made), made.max())
+        assert not np.shares_memory(mine, made)
+
+
+def test_what_only_says_that_it_can_be_iterated_over_is_left() -> None:
+    """
+    An array without axes raised a TypeError of NumPy where a tuple was expected.
+    """
+    alone = np.array(3)
+    assert alone is as_tuple(alone)
+    assert 3 == as_tuple(np.int64(3))
+    assert ((1, 2), "ab") == (as_tuple(np.array([1, 2])), as_tuple("ab"))
+
+
 @pytest.mark.parametrize(
     ("value", "number"),
     [(1, 1.0), (2**53, 2.0**53), (np.int8(3), 3.0), (np.float16(0.5), 0.5), (np.float64(2), 2.0)],
@@ -142,7 +191,11 @@ def test_numbers_of_python_and_numpy_become_plain_floats(value: Any, number: flo
 
 
 @pytest.mark.parametrize(
-    "value", [True, np.True_, "1", None, 1j, np.complex64(1), 2**53 + 1, np.longdouble(1), [1.0]]
+    "value",
+    [
+        *(True, np.True_, "1", None, 1j, np.complex64(1), 2**53 + 1, np.longdouble(1), [1.0]),
+        *(np.timedelta64(1), np.timedelta64(3, "s"), np.timedelta64("NaT"), np.datetime64(1, "s")),
+    ],
 )
 def test_what_is_no_number_is_left_for_a_check_to_refuse(value: Any) -> None:
     """

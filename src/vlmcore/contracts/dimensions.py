@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from vlmcore._arrays import (
+    as_tuple,
     plain_float,
     require_finite,
     require_member,
@@ -40,8 +41,8 @@ class Reference(enum.Enum):
 
 def _plain_floats(value: Any) -> Any:
     if isinstance(value, (list, tuple, np.ndarray)):
-        return tuple(plain_float(each) for each in value)
-    return value
+        value = as_tuple(value)
+    return tuple(map(plain_float, value)) if isinstance(value, tuple) else value
 
 
 @attrs.frozen(kw_only=True)
