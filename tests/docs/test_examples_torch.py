@@ -17,7 +17,6 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCENE = ROOT / "src/vlmcore/embedded/samples/scene-1.png"
-CHUNK = ROOT / "tests/docs/recorded-chunk.json"
 
 
 def run_in_shell(example: Example) -> str | None:
@@ -25,15 +24,15 @@ def run_in_shell(example: Example) -> str | None:
     Run the ``$`` lines of a console block and compare what they print; ``...`` stands for anything.
     """
     for command, expected in commands_of(str(example.parsed)):
-        run_in_shell_and_expect(command, expected)
+        run_in_shell_and_expect(command, expected, folder=Path.cwd())
     return None
 
 
-def run_in_shell_and_expect(command: str, expected: str | None) -> None:
-    """Run *command* in the root of the repository; what it prints is compared where given."""
+def run_in_shell_and_expect(command: str, expected: str | None, *, folder: Path = ROOT) -> None:
+    """Run *command* in *folder*; what it prints is compared where given."""
     done = subprocess.run(
         ["/bin/sh", "-c", command],
-        cwd=ROOT,
+        cwd=folder,
         env=shell_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -46,15 +45,26 @@ def run_in_shell_and_expect(command: str, expected: str | None) -> None:
 
 
 def commands_of(block: str) -> list[tuple[str, str | None]]:
-    """Split a console block into commands and what they print; None where nothing is shown."""
+    """
+    Split a console block into commands and what they print; None where nothing is shown.
+
+    What follows ``<<'END'`` belongs to the command, up to that line.
+    """
     commands: list[tuple[str, str | None]] = []
     for line in block.splitlines():
         if line.startswith("$ "):
             commands.append((line.removeprefix("$ "), None))
+        elif commands and is_open(commands[-1][0]):
+            commands[-1] = (f"{commands[-1][0]}\n{line}", None)
         elif commands:
             command, printed = commands[-1]
             commands[-1] = (command, line if printed is None else f"{printed}\n{line}")
     return commands
+
+
+def is_open(command: str) -> bool:
+    """Say whether the here-document of *command* has not ended yet."""
+    return command.count("END") == 1 and command.partition("\n")[0].endswith("<<'END'")
 
 
 def matches(printed: str, expected: str) -> bool:
@@ -67,8 +77,8 @@ def shell_environment() -> dict[str, str]:
     """Put the scripts of this environment first, and keep models and terminals out of it."""
     scripts = sysconfig.get_path("scripts")
     path = f"{scripts}{os.pathsep}{os.environ['PATH']}"
-    files = {"SCENE": shlex.quote(str(SCENE)), "CHUNK": shlex.quote(str(CHUNK))}
-    return {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", **files}
+    scene = shlex.quote(str(SCENE))
+    return {**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", "SCENE": scene}
 
 
 SYBIL = Sybil(
@@ -81,12 +91,13 @@ def test_the_examples_of_a_page_run(
     page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """
-    From the top to the bottom of a page, in one namespace; ``SCENE`` is a picture that is there,
-    ``CHUNK`` a recorded action chunk, and ``FOLDER`` a place to write to.
+    From the top to the bottom of a page, in one namespace and in one folder, where there is what a
+    checkout has; ``SCENE`` is a picture that is there.
     """
     for name, value in shell_environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("FOLDER", str(tmp_path))
+    for name in ("README.md", "src"):
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     document = SYBIL.parse(page)
     document.namespace.update(SCENE=SCENE)

@@ -51,14 +51,19 @@ class Checking:
         """
         recording = file.read()
         report, vetted = self._vet(recording.chunk)
+        try:
+            self._write(recording, vetted)  # first: who reads the verdict may leave after a line
+        finally:
+            self._tell(report, vetted, as_json=as_json)
+        self._note(report, vetted)
+        return ExitCode.UNSAFE if vetted is None else ExitCode.DONE
+
+    def _tell(self, report: SafetyReport, vetted: VettedChunk | None, *, as_json: bool) -> None:
         if as_json:
             self.terminal.document(safety_report_to_document(report), indent=2)
-        else:
-            for line in verdict_lines(report, self.gate.actions, vetted):
-                self.terminal.line(line)
-        self._note(report)
-        self._write(recording, vetted)
-        return ExitCode.UNSAFE if vetted is None else ExitCode.DONE
+            return
+        for line in verdict_lines(report, self.gate.actions, vetted):
+            self.terminal.line(line)
 
     def _vet(self, chunk: ActionChunk) -> tuple[SafetyReport, VettedChunk | None]:
         try:
@@ -69,23 +74,25 @@ class Checking:
             return cast("SafetyReport", error.report), None
         return vetted.report, vetted
 
-    def _note(self, report: SafetyReport) -> None:
+    def _note(self, report: SafetyReport, vetted: VettedChunk | None) -> None:
         note_template(self.terminal, self.gate.embodiment)
         wanted = self.gate.execution_horizon
         if wanted is not None and wanted > report.input_horizon:
             self.terminal.note(f"there are {report.input_horizon} steps only, and not {wanted}")
-
-    def _write(self, recording: Recording, vetted: VettedChunk | None) -> None:
         if self.output is None:
             return
         if vetted is None:
             self.terminal.complain(f"vlmcore: {self.output}: is not written, nothing is safe")
+        else:
+            self.terminal.note(f"{self.output}: {vetted.horizon} steps that may be executed")
+
+    def _write(self, recording: Recording, vetted: VettedChunk | None) -> None:
+        if self.output is None or vetted is None:
             return
         document = action_chunk_to_document(vetted.as_chunk())
         if not recording.is_timed:
             del document["observed_at_s"]
         write_bytes(self.output, f"{write_json(document)}\n".encode())
-        self.terminal.note(f"{self.output}: {vetted.horizon} steps that may be executed")
 
 
 def note_template(terminal: Terminal, robot: Embodiment | None) -> None:

@@ -23,7 +23,7 @@ class ExitCode(enum.IntEnum):
 _MEANINGS = {
     ExitCode.DONE: "everything was done; an answer that is cut at --max-new-tokens counts as done",
     ExitCode.INCOMPLETE: "an image could not be described, the model fell into a loop over it, "
-    "or a file cannot be used",
+    "or a file or the output cannot be used",
     ExitCode.USAGE: "the command line is not right; nothing was done",
     ExitCode.NO_MODEL: "the model could not be loaded",
     ExitCode.NO_PACKAGE: "a package is not installed; the message says which",
@@ -33,7 +33,13 @@ _MEANINGS = {
 }
 
 
-def exit_codes_help() -> str:
-    """Write the exit codes and their meanings, one a line."""
-    lines = [f"  {code.value:3}  {meaning}" for code, meaning in _MEANINGS.items()]
-    return "\n".join(["exit codes:", *lines])
+def exit_codes_help(*codes: ExitCode, **meanings: str) -> str:
+    """
+    Write exit codes and their meanings, one a line.
+
+    Args:
+        codes: Those that a command knows; all if there are none.
+        meanings: What some of them mean for it, by their names in lower case.
+    """
+    said = {code: meanings.get(code.name.lower(), _MEANINGS[code]) for code in codes or ExitCode}
+    return "\n".join(["exit codes:", *(f"  {code.value:3}  {said[code]}" for code in said)])

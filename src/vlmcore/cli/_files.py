@@ -110,6 +110,8 @@ def write_bytes(word: str, data: bytes) -> None:
         path = Path(os.path.realpath(word))
         if path.is_dir():
             raise ContractError(word, "is a folder, expected a file")
+        if not path.parent.exists():
+            raise ContractError(word, f"its folder, {str(path.parent)!r}, does not exist")
         if path.exists() and not path.is_file():
             raise ContractError(word, "is no regular file, and would be replaced by one")
         beside = path.with_name(f".{path.name[:_STEM]}.{os.getpid()}.part")

@@ -15,7 +15,7 @@ from vlmcore.cli import actions, catalog, describe, doctor
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
-from vlmcore.cli._terminal import Terminal, visible
+from vlmcore.cli._terminal import OutputError, Terminal, visible
 from vlmcore.errors import ContractError, MissingDependencyError, ModelError
 from vlmcore.vlm.loading import load_predictor
 
@@ -39,6 +39,10 @@ def run(argv: Sequence[str] | None, *, load: LoadPredictor | None) -> int:
     except BrokenPipeError:
         terminal.abandon()
         code = ExitCode.NO_READER
+    except OutputError as error:
+        terminal.abandon()
+        terminal.complain(f"vlmcore: standard output: cannot be written: {error.strerror}")
+        code = ExitCode.INCOMPLETE
     except (MissingDependencyError, ModelError, ContractError) as error:
         terminal.complain(f"vlmcore: {error}")
         code = _code_of(error)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any, TextIO
 
-__all__ = ["Terminal", "shortened", "visible"]
+__all__ = ["OutputError", "Terminal", "shortened", "visible"]
 
 _LONGEST_MESSAGE = 1000  # characters, as for every text about an error that a person is shown
 
@@ -53,6 +55,10 @@ def shortened(text: str, longest: int) -> str:
     return f"{text[:kept]}...{text[-kept:]}"
 
 
+class OutputError(OSError):
+    """Standard output cannot be written to, as on a disk that is full."""
+
+
 class Terminal:
     """
     Standard output for answers, standard error for everything else.
@@ -86,8 +92,9 @@ class Terminal:
     def write(self, text: str) -> None:
         """Write a piece of an answer, at once."""
         if text:
-            self._out.write(visible(text))
-            self._out.flush()
+            with _told_of_output():
+                self._out.write(visible(text))
+                self._out.flush()
             self._in_line = not text.endswith("\n")
 
     def line(self, text: str = "") -> None:
@@ -121,10 +128,11 @@ class Terminal:
 
     def flush(self) -> None:
         """Hand over everything that was written."""
-        self._out.flush()
+        with _told_of_output():
+            self._out.flush()
 
     def abandon(self) -> None:
-        """Write to nowhere from now on: the reader is gone, and the last flush must not fail."""
+        """Write to nowhere from now on: nobody can read it, and the last flush must not fail."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(nowhere, self._out.fileno())
@@ -132,3 +140,14 @@ class Terminal:
             pass  # not a stream of the operating system: nothing is flushed when Python ends
         finally:
             os.close(nowhere)
+
+
+@contextlib.contextmanager
+def _told_of_output() -> Iterator[None]:
+    """Tell what standard output does from what any other file does."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.errno, error.strerror) from error

@@ -25,9 +25,6 @@ _WHY = {
     RefusalReason.REMEDY_FAILED: "what --mode {mode} made of it breaks limits, too",
 }
 _UNKNOWN = (ViolationKind.START_UNKNOWN, ViolationKind.POSITION_UNKNOWN)
-_START_UNKNOWN = (
-    "what was sent last is unknown: no target is safe, and changes were taken to start from zero"
-)
 
 
 def verdict_lines(
@@ -46,9 +43,17 @@ def verdict_lines(
         yield f"made safe by {report.mode.value}: {size} for {report.embodiment}"
         yield f"  {changed} of {vetted.values.size} values are others than those that came"
     if not report.previous_action_provided:
-        yield f"  {_START_UNKNOWN}"
+        yield f"  what was sent last is unknown: {_from_nowhere(space)}"
     if findings is not None:
         yield from _found(findings, space)
+
+
+def _from_nowhere(space: ActionSpace) -> str:
+    """Say what follows for targets, and for changes and rates, where there are any."""
+    said = [] if space.is_change.all() else ["no target is safe"]
+    if space.is_change.any():
+        said.append("changes and rates were taken to start from zero")
+    return ", and ".join(said)
 
 
 def _why(reason: RefusalReason | None, mode: Remedy) -> str:

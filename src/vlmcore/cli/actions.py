@@ -28,12 +28,33 @@ elbow=0.1,wrist=-0.2,..., or a JSON file (a list, an object, an action step), or
 default: without it nobody knows where the robot is, and no target is safe. --position is the same
 for what changes and rates move, where the embodiment bounds it: x=0.4,y=0.1, or a JSON file.
 """
+_CHECK_CODES = exit_codes_help(
+    ExitCode.DONE,
+    ExitCode.INCOMPLETE,
+    ExitCode.USAGE,
+    ExitCode.UNSAFE,
+    ExitCode.INTERRUPTED,
+    ExitCode.NO_READER,
+    done="the actions are safe, as they came or as they were made",
+    incomplete="a file or the output cannot be used",
+    interrupted="stopped with Ctrl-C",
+)
+_PLOT_CODES = exit_codes_help(
+    ExitCode.DONE,
+    ExitCode.INCOMPLETE,
+    ExitCode.USAGE,
+    ExitCode.NO_PACKAGE,
+    ExitCode.INTERRUPTED,
+    done="the picture was written",
+    incomplete="a file cannot be used",
+    interrupted="stopped with Ctrl-C",
+)
 _CHECK = f"""\
 {_FILE}
 Modes block and report refuse an unsafe chunk; clamp and hold make it safe where they can, which is
 exit code 0 and said. The gate is not a safety controller.
 
-{exit_codes_help()}
+{_CHECK_CODES}
 """
 _PLOT = f"""\
 {_FILE}
@@ -41,7 +62,7 @@ With --embodiment the bounds are drawn, and what breaks a limit is marked; witho
 be a document, which names its dimensions. An unsafe chunk is drawn like any other: the exit code
 says only whether there is a picture.
 
-{exit_codes_help()}
+{_PLOT_CODES}
 """
 _Work: TypeAlias = Callable[[argparse.Namespace, Terminal], ExitCode]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from vlmcore.cli._answers import AnswerSink, JsonLines, PlainText, Streaming
 from vlmcore.cli._describing import Describing
-from vlmcore.cli._exit_codes import exit_codes_help
+from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._sources import questions_about
 from vlmcore.cli._terminal import Terminal
@@ -23,13 +23,14 @@ from vlmcore.vlm.sources import EMBEDDED
 __all__ = ["add_command"]
 
 _PROMPT = "Describe this image in one sentence."
+_EXIT_CODES = exit_codes_help(*(code for code in ExitCode if code is not ExitCode.UNSAFE))
 _EPILOG = f"""\
 Each image is described by itself, in the order given; --together asks about all of them at once.
 An image that cannot be read is reported and the others are done. Answers go to standard output:
 piece by piece to a terminal, as plain text to a pipe, one JSON object a line with --json.
 Everything else goes to standard error.
 
-{exit_codes_help()}
+{_EXIT_CODES}
 """
 _DEFAULTS = GenerationOptions()
 

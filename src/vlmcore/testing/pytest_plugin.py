@@ -21,12 +21,10 @@ import attrs
 from vlmcore._arrays import require_positive
 from vlmcore._optional import optional_dependency
 from vlmcore._spelling import did_you_mean
-from vlmcore.contracts.documents import embodiment_from_json
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
-from vlmcore.contracts.presets import find_embodiment
+from vlmcore.contracts.robot_files import read_embodiment
 from vlmcore.errors import ContractError, MissingDependencyError
-from vlmcore.limits import DocumentLimits, require_at_most
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.testing._policy_promises import PROPERTY
 from vlmcore.testing._policy_under_test import opened
@@ -93,7 +91,7 @@ class PolicyChecks:
             raise pytest.UsageError(f"{_EXAMPLES}: got {examples}, expected 0 or more")
         folder = config.invocation_params.dir
         with _usage(_EMBODIMENT):
-            embodiment = None if robot is None else _read_embodiment(robot, folder)
+            embodiment = None if robot is None else read_embodiment(robot, folder=folder)
         make_policy = _find_factory(spec, folder)
         expected = _try_out(spec, make_policy, embodiment, patience_s)
         return cls(
@@ -209,7 +207,8 @@ def _usage(option: str) -> Iterator[None]:
     try:
         yield
     except ContractError as error:
-        raise pytest.UsageError(f"{option}: {' '.join(str(error).split())}") from None
+        told = error.problem if error.field == "name" else str(error)
+        raise pytest.UsageError(f"{option}: {' '.join(told.split())}") from None
 
 
 def _find_factory(spec: str, folder: Path) -> MakePolicy:
@@ -263,17 +262,3 @@ def _try_out(
             f"so nobody knows what to show it: give {_EMBODIMENT}"
         )
     return info
-
-
-def _read_embodiment(word: str, folder: Path) -> Embodiment:
-    """Find a template of this name, or read the document in the file."""
-    file = folder / word
-    try:
-        return find_embodiment(word)
-    except ContractError as error:
-        if not file.is_file():
-            problem = f"{error.problem} (or the path of an embodiment document)"
-            raise pytest.UsageError(f"{_EMBODIMENT}: {problem}") from None
-    limits = DocumentLimits()
-    require_at_most("max_document_bytes", file.stat().st_size, limits.max_document_bytes)
-    return embodiment_from_json(file.read_bytes(), limits=limits)

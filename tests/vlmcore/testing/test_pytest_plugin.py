@@ -234,6 +234,10 @@ def test_the_same_numbers_are_asked_for_only_if_wanted(run, pytester: pytest.Pyt
             "--vlmcore-embodiment: got 'aloha', did you mean 'ALOHA bimanual template' *document)",
         ),
         (
+            ["reach:make", "--vlmcore-embodiment", "nope.json"],
+            "--vlmcore-embodiment: nope.json: does not exist",
+        ),
+        (
             ["reach:make", "--vlmcore-embodiment", "faulty.py"],
             "--vlmcore-embodiment: *JSON*",
         ),
