@@ -140,9 +140,10 @@ def key_entries(chart: Chart) -> tuple[KeyEntry, ...]:
 
 def _marked_words(chart: Chart, count: int) -> str:
     value = "1 value" if count == 1 else f"{count:,} values"
+    together = ", alone or together" if chart.marks_together else ""
     if chart.proposed is not None:
-        return f"{value} broke a limit"
-    return f"{value} {'breaks' if count == 1 else 'break'} a limit"
+        return f"{value} broke a limit{together}"
+    return f"{value} {'breaks' if count == 1 else 'break'} a limit{together}"
 
 
 def _beyond(chart: Chart) -> bool:

@@ -86,6 +86,8 @@ class Chart:
         high: The largest, above *low*; given together with it.
         marks: Which values break something, shape ``[U, D]``, bool, ``1 <= U <= T``. The steps
             after them were not looked at. ``None`` if nobody looked.
+        marks_together: Whether some marks are about several dimensions at once, as those of a
+            rotation in space are.
         proposed: What the values were before something changed them, shape ``[T, D]``; drawn behind
             them. The marks are then about these.
         before: What was sent before the first step, shape ``[D]``; ``None`` if nobody knows.
@@ -106,6 +108,7 @@ class Chart:
     low: Float64Array | None = attrs.field(default=None, converter=_low)
     high: Float64Array | None = attrs.field(default=None, converter=_high)
     marks: BoolArray | None = attrs.field(default=None, converter=_marks)
+    marks_together: bool = False
     proposed: Float64Array | None = attrs.field(default=None, converter=_proposed)
     before: Float64Array | None = attrs.field(default=None, converter=_before)
     rate_hz: float | None = attrs.field(default=None, converter=plain_float)

@@ -71,7 +71,8 @@ class Plotting:
             raise ContractError(_OPTIONS[error.field], error.problem) from None
         write_bytes(self.output, encode_png(picture))
         if report is not None and (marked := int(report.marks().sum())):
-            self.terminal.note(f"{marked} values break a limit, and are marked")
+            together = ", alone or together" if gate and gate.actions.rotations else ""
+            self.terminal.note(f"{marked} values break a limit{together}, and are marked")
         if not self.output.lower().endswith(".png"):
             self.terminal.note(f"{self.output}: is a PNG, whatever its name says")
         note_template(self.terminal, None if gate is None else gate.embodiment)

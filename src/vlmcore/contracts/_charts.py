@@ -48,6 +48,7 @@ def chart_of(
         low=None if space is None else space.low,
         high=None if space is None else space.high,
         marks=None if report is None else _marks(report, values),
+        marks_together=space is not None and bool(space.rotations),
         proposed=proposed,
         before=_last_command(names, last_command),
         rate_hz=None if space is None else space.rate_hz,

@@ -15,7 +15,7 @@ from vlmcore.safety._orientations import find_turns
 from vlmcore.safety._positions import Positions, read_position
 from vlmcore.safety._rules import Rules
 from vlmcore.safety._slack import STEP_SLACK
-from vlmcore.safety.findings import KINDS, Findings, ViolationKind
+from vlmcore.safety.findings import KINDS, MEASURES, Findings, ViolationKind
 
 __all__ = ["audit", "find", "read_last_command"]
 
@@ -125,10 +125,11 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
         numbers = reference[group.columns(space.dims)]
         if not is_rotation(numbers, group.form, STEP_SLACK):
             least, most = bounds_of_measure(group.form)
+            zeros = "" if numbers.any() else ": zeros are no rotation"
             raise ContractError(
                 "last_command",
-                f"got {measure(numbers, group.form):g} as the measure of {group.name!r}, expected "
-                f"{least:g} to {most:g}, as {group.form} has",
+                f"got {MEASURES[group.form]} {measure(numbers, group.form):g} of {group.name!r}, "
+                f"expected {least:g} to {most:g}, as {group.form} has{zeros}",
             )
     return reference
 

@@ -10,9 +10,9 @@ import numpy as np
 from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore._rotations import bounds_of_measure, measure
 from vlmcore.contracts.embodiment import ActionSpace
-from vlmcore.contracts.rotations import RotationGroup
+from vlmcore.contracts.rotations import RotationForm, RotationGroup
 
-__all__ = ["KINDS", "WORDS", "Findings", "Violation", "ViolationKind"]
+__all__ = ["KINDS", "MEASURES", "WORDS", "Findings", "Violation", "ViolationKind"]
 
 _LISTED = 100  # violations that a report describes one by one; all of them are counted
 
@@ -41,6 +41,7 @@ _BEFORE_THE_CHUNK = (
     ViolationKind.REFERENCE_OUT_OF_BOUNDS,
     ViolationKind.POSITION_UNKNOWN,
 )
+_OF_ROTATIONS = (ViolationKind.STEP, ViolationKind.NOT_A_ROTATION)  # of all numbers of one
 KINDS = tuple(ViolationKind)  # walking an enum takes as long as an audit of a chunk
 _KIND_ORDER = {kind: i for i, kind in enumerate(KINDS)}
 WORDS = {
@@ -54,6 +55,12 @@ WORDS = {
     ViolationKind.REFERENCE_OUT_OF_BOUNDS: "with a last command out of bounds",
     ViolationKind.POSITION_UNKNOWN: "without a measured position",
 }
+MEASURES = {  # what `measure` tells of the numbers of a rotation
+    RotationForm.QUATERNION_XYZW: "norm",
+    RotationForm.QUATERNION_WXYZ: "norm",
+    RotationForm.ROT6D: "length or sine",
+    RotationForm.AXIS_ANGLE: "angle",
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -65,7 +72,7 @@ class Violation:
         kind: What is wrong.
         step: In which step of the chunk, from 0; ``None`` for the last command.
         dim: In which dimension; for a rotation in space its first one.
-        name: The name of the dimension.
+        name: The name of the dimension; of a rotation in space, where it is about all its numbers.
         value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for
             a change or a rate, how much faster it got; for a rotation in space the angle in
             radians. For `ViolationKind.POSITION` it is where it leads. For
@@ -73,6 +80,7 @@ class Violation:
             or the least of the lengths of two columns and the sine between them.
         limit: What it breaks: the bound, the step bound, the nearest level, the bound of positions
             or of the norm; ``None`` where there is no number.
+        form: How the rotation in space is written, where it is about all its numbers.
     """
 
     kind: ViolationKind
@@ -81,11 +89,18 @@ class Violation:
     name: str
     value: float
     limit: float | None
+    form: RotationForm | None = None
 
     def __str__(self) -> str:
         where = "last command" if self.step is None else f"step {self.step}"
-        limit = "" if self.limit is None else f" (limit {self.limit:g})"
-        return f"{where}, {self.name!r}: {self.value:g} {WORDS[self.kind]}{limit}"
+        limit = "" if self.limit is None else f"limit {self.limit:g}"
+        if self.form is None:
+            words = f"{self.value:g} {WORDS[self.kind]}{f' ({limit})' if limit else ''}"
+        elif self.kind is ViolationKind.STEP:
+            words = f"turns by {self.value:g} rad ({limit})"
+        else:
+            words = f"is no rotation ({MEASURES[self.form]} {self.value:g}, {limit})"
+        return f"{where}, {self.name!r}: {words}"
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -136,7 +151,7 @@ class Findings:
                 marked |= mask
         for group in self.space.rotations:
             at = group.columns(self.space.dims)
-            for kind in (ViolationKind.STEP, ViolationKind.NOT_A_ROTATION):
+            for kind in _OF_ROTATIONS:
                 if kind in self.masks:
                     marked[:, at] |= self.masks[kind][:, at.start, np.newaxis]
         return marked
@@ -188,8 +203,16 @@ class Findings:
                 assert self.reference is not None
                 at, value = None, float(self.reference[dim])
                 limit = high if value > high else low
-        name = self.space.names[dim]
-        return Violation(kind=kind, step=at, dim=dim, name=name, value=value, limit=limit)
+        group = self._rotation_of(dim) if kind in _OF_ROTATIONS else None
+        return Violation(
+            kind=kind,
+            step=at,
+            dim=dim,
+            name=self.space.names[dim] if group is None else group.name,
+            value=value,
+            limit=limit,
+            form=None if group is None else group.form,
+        )
 
     def _rotation_of(self, dim: int) -> RotationGroup | None:
         name = self.space.dims[dim].rotation

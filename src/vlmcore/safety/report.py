@@ -173,8 +173,9 @@ class SafetyReport:
         """
         How many violations there were in the values of the chunk.
 
-        A value that breaks two limits counts twice. What is wrong with the last command, or that
-        nobody knows it, is in *counts* and not in here.
+        A value that breaks two limits counts twice, and a rotation in space once for all its
+        numbers, which `marks` marks. What is wrong with the last command, or that nobody knows it,
+        is in *counts* and not in here.
         """
         return _total(self.counts)
 
@@ -184,7 +185,11 @@ class SafetyReport:
         return () if self.findings is None else self.findings.violations()
 
     def marks(self) -> BoolArray:
-        """Say which values break anything, shape ``[execution_horizon, D]``; to draw them."""
+        """
+        Say which values break anything, shape ``[execution_horizon, D]``; to draw them.
+
+        There may be more of them than *total*: of a rotation in space all numbers are marked.
+        """
         if self.findings is None:
             return np.zeros((self.execution_horizon, self.action_dim), np.bool_)
         return self.findings.marks()

@@ -166,6 +166,17 @@ def test_what_was_proposed_stands_behind_and_has_the_marks() -> None:
     assert {"as proposed", "1 value broke a limit"} <= set(texts(made))
 
 
+def test_values_that_are_marked_together_are_not_said_to_break_a_limit_each() -> None:
+    """
+    39 rotations that turn too far were "156 values broke a limit".
+    """
+    fields = {"marks": np.ones((1, 4), np.bool_), "marks_together": True}
+    values = np.zeros((1, 4))
+    assert "4 values break a limit, alone or together" in texts(picture(values, **fields))
+    vetted = picture(values, proposed=values, **fields)
+    assert "4 values broke a limit, alone or together" in texts(vetted)
+
+
 def test_the_rate_gives_each_step_its_time() -> None:
     """
     Steps stay, since reports name them.

@@ -141,13 +141,40 @@ def test_what_is_found_of_a_rotation_is_found_once_and_marks_all_its_numbers() -
     report = SafetyGate(space=space).check(chunk(rows, *space.names), last_command=[*STILL, 0.0])
 
     assert [
-        "step 0, 'r0': 0.5 too far from the step before (limit 0.1)",
-        "step 1, 'r0': 2 not a rotation (limit 1.01)",
+        "step 0, 'wrist': turns by 0.5 rad (limit 0.1)",
+        "step 1, 'wrist': is no rotation (norm 2, limit 1.01)",
     ] == list(map(str, report.violations))
     assert (2, [[True] * 4 + [False]] * 2 + [[False] * 5]) == (
         report.total,
         report.findings.marks().tolist(),
     )
+
+
+@pytest.mark.parametrize(
+    ("form", "row", "words"),
+    [
+        (RotationForm.QUATERNION_WXYZ, [0.0] * 4, "norm 0, limit 0.99"),
+        (RotationForm.ROT6D, [1.0, 0, 0, 1.0, 0, 0], "length or sine 0, limit 0.01"),
+        (AXIS_ANGLE, [7.0, 0, 0], "angle 7, limit 6.28319"),
+    ],
+)
+def test_a_rotation_is_told_by_its_own_name_and_in_radians(form, row, words: str) -> None:
+    """
+    "'qx': 0.40 too far" is about no number that anybody sent.
+    """
+    space = wrist(form, low=-8, high=8)
+    report = SafetyGate(space=space).check(turning(row), last_command=turn(0, form))
+    assert f"step 0, 'wrist': is no rotation ({words})" == str(report.violations[0])
+    assert (0, form) == (report.violations[0].dim, report.violations[0].form)
+
+
+def test_a_number_of_a_rotation_that_is_out_of_bounds_is_told_by_its_own_name() -> None:
+    """
+    The bound is that of one number.
+    """
+    row, space = [0, 0, 0.55], wrist(AXIS_ANGLE, low=-0.5, high=0.5)
+    report = SafetyGate(space=space).check(turning(row), last_command=[0, 0, 0.48])
+    assert ["step 0, 'r2': 0.55 out of bounds (limit 0.5)"] == list(map(str, report.violations))
 
 
 def test_a_rotation_is_clamped_beside_other_dimensions() -> None:
@@ -207,11 +234,11 @@ def test_a_last_command_is_a_rotation(last: Any) -> None:
     """
     Zeros are what a caller sends who forgot to read the robot.
     """
-    norm = "0" if isinstance(last, list) else "1.2"
+    norm, zeros = ("0", ": zeros are no rotation") if isinstance(last, list) else ("1.2", "")
     with pytest.raises(ContractError) as error:
         SafetyGate(space=wrist()).check(turning(STILL), last_command=last)
     assert (
-        f"last_command: got {norm} as the measure of 'wrist', expected 0.99 to 1.01, as {XYZW} has"
+        f"last_command: got norm {norm} of 'wrist', expected 0.99 to 1.01, as {XYZW} has{zeros}"
     ) == str(error.value)
 
 
