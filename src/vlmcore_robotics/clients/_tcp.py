@@ -106,7 +106,7 @@ class TcpConnection:
         connection.settimeout(0.0)
         try:
             return connection.recv(_AT_A_TIME)
-        except (BlockingIOError, ssl.SSLWantReadError):
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return None
 
     def send_at_once(self, data: bytes) -> None:

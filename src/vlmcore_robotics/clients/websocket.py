@@ -205,7 +205,11 @@ class WebSocketPolicy(OpenPIClient):
 
     def _connected(self, deadline: Deadline) -> tuple[Line, PolicyInfo]:
         """Use the connection that is there, if it still is; else make one."""
-        if self._line is not None and self._info is not None and self._is_alive(self._line):
+        if (
+            self._line is not None
+            and self._info is not None
+            and self._is_alive(self._line, deadline)
+        ):
             return self._line, self._info
         self._give_up()
         self._stage = Stage.CONNECTION
@@ -219,13 +223,13 @@ class WebSocketPolicy(OpenPIClient):
         self._line = line
         return line, self._info
 
-    def _is_alive(self, line: Line) -> bool:
+    def _is_alive(self, line: Line, deadline: Deadline) -> bool:
         """Hear what came since the last call: pings, a farewell, or what nobody asked for."""
         try:
             while line.is_usable and (data := self._tcp.arrived()) is not None:
                 line.feed(data)
-            for data in line.outgoing():
-                self._tcp.send_at_once(data)
+                deadline.left_s()
+            self._flush(line, deadline)
         except OSError as error:
             line.lose(error)
         return line.is_usable
@@ -236,7 +240,9 @@ class WebSocketPolicy(OpenPIClient):
         try:
             self._flush(line, deadline)
         except ConnectionError:
-            self._is_alive(line)  # what the peer said last tells more than that it is gone
+            self._is_alive(
+                line, deadline
+            )  # what the peer said last tells more than that it is gone
             line.take()
             raise
         self._stage = Stage.ANSWER

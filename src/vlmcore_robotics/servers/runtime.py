@@ -168,10 +168,11 @@ class PolicyRuntime:
         with self._lock:
             was_open = self._health.is_open
             self._health = attrs.evolve(self._health, is_open=False)
-        if was_open:
-            closing = self._thread.submit(self._guarded, self._policy.close)
-            closing.result()
-        self._thread.shutdown()
+        try:
+            if was_open:
+                self._thread.submit(self._guarded, self._policy.close).result()
+        finally:
+            self._thread.shutdown()
 
     def __enter__(self) -> PolicyRuntime:
         return self

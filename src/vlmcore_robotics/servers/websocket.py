@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import logging
 import ssl
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, final
 
-from vlmcore._arrays import require_count, require_finite_between
+from vlmcore._arrays import require_count, require_finite_between, require_text
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError, EndpointError, PolicyError, VlmcoreError
 from vlmcore.limits import WireLimits
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenPIServer"]
 
+_log = logging.getLogger(__name__)
 _HEALTH = "/healthz"
 _STOPPING, _FAILED = 1001, 1011  # codes of WebSocket
 _RATE_HZ = 1.0  # of cameras, where nobody says it; requests hold one frame of each
@@ -101,6 +103,10 @@ class OpenPIServer:
         if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 0xFFFF:
             raise ContractError("port", f"got {port!r:.20}, expected 0 to 65535")
         require_count(max_clients=max_clients)
+        if default_prompt is not None:
+            require_text(default_prompt=default_prompt)
+        if tls is not None and not isinstance(tls, ssl.SSLContext):
+            raise ContractError("tls", f"got {type(tls).__name__}, expected SSLContext")
         self._runtime = runtime
         self._host = _address(host, allow_remote=allow_remote)
         self._port = port
@@ -219,7 +225,7 @@ class OpenPIServer:
             came_at_s = time.monotonic()
             try:
                 answer = await self._answer(frame, came_at_s, previous_ms, gone)
-            except VlmcoreError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
                 await visit.send(self._codec.encode_failure(self._words(error)))
                 await visit.close(_FAILED, "the error is in the frame before")
                 return
@@ -259,7 +265,10 @@ class OpenPIServer:
             previous_ms=previous_ms,
         )
 
-    def _words(self, error: VlmcoreError) -> str:
+    def _words(self, error: Exception) -> str:
+        if not isinstance(error, VlmcoreError):
+            _log.error("a request failed", exc_info=error)
+            return f"the server failed with {type(error).__name__}; its log says more"
         words = error.problem if isinstance(error, PolicyError) else str(error)
         return redact(words, self._admission.key)
 

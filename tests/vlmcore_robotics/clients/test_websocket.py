@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -186,17 +187,17 @@ def test_the_late_chunk_of_the_old_observation_is_not_taken_for_the_next(
     def late(connection: socket.socket) -> None:
         greet(connection)
         read_frame(connection)
-        time.sleep(0.4)
+        time.sleep(1.4)
         connection.sendall(
             framed(encode_frame({"actions": np.ones((2, 2))}, kind=FrameKind.RESPONSE))
         )
         time.sleep(5)
 
     with misbehaving(late, answering) as url:
-        policy = remote(url, timeout_s=0.2)
-        with pytest.raises(PolicyTimeoutError, match=r"no answer within 0\.2 s"):
+        policy = remote(url, timeout_s=1)
+        with pytest.raises(PolicyTimeoutError, match=r"no answer within 1 s"):
             policy.infer()
-        time.sleep(0.4)
+        time.sleep(0.8)
         assert PLAN == policy.infer().values.tolist()
 
 
@@ -208,8 +209,8 @@ def test_a_server_that_accepts_and_never_answers_does_not_hang_the_client(ask: A
     with misbehaving(lambda _: time.sleep(5)) as url:
         began_at_s = time.monotonic()
         with pytest.raises(PolicyTimeoutError, match="no end of the handshake within"):
-            ask(url, timeout_s=0.3)
-    assert time.monotonic() - began_at_s < 2
+            ask(url, timeout_s=1)
+    assert time.monotonic() - began_at_s < 4
 
 
 @both
@@ -223,7 +224,7 @@ def test_a_server_that_does_not_say_what_it_is_does_not_hang_the_client(ask: Ask
         time.sleep(5)
 
     with misbehaving(silent) as url, pytest.raises(PolicyTimeoutError, match="no metadata within"):
-        ask(url, timeout_s=0.3)
+        ask(url, timeout_s=1)
 
 
 @pytest.mark.parametrize(
@@ -252,9 +253,9 @@ def test_a_reply_that_drips_ends_at_the_deadline(ask: Ask) -> None:
 
     with misbehaving(dripping) as url:
         began_at_s = time.monotonic()
-        with pytest.raises(PolicyTimeoutError, match=r"no answer within 0\.5 s"):
-            ask(url, timeout_s=0.5)
-    assert time.monotonic() - began_at_s < 2
+        with pytest.raises(PolicyTimeoutError, match=r"no answer within 1 s"):
+            ask(url, timeout_s=1)
+    assert time.monotonic() - began_at_s < 4
 
 
 @both
@@ -270,7 +271,7 @@ def test_a_handshake_that_drips_ends_at_the_deadline(ask: Ask) -> None:
             time.sleep(0.05)
 
     with misbehaving(dripping) as url, pytest.raises(PolicyTimeoutError, match="handshake"):
-        ask(url, timeout_s=0.4)
+        ask(url, timeout_s=1)
 
 
 def test_a_peer_that_takes_nothing_more_does_not_hang_the_client(
@@ -287,7 +288,7 @@ def test_a_peer_that_takes_nothing_more_does_not_hang_the_client(
         time.sleep(5)
 
     with misbehaving(deaf, rcvbuf=4096) as url:
-        policy = remote(url, embodiment=attrs.evolve(ROBOT, cameras=[camera]), timeout_s=0.5)
+        policy = remote(url, embodiment=attrs.evolve(ROBOT, cameras=[camera]), timeout_s=1)
         with pytest.raises(PolicyTimeoutError):
             policy.infer(large)
 
@@ -459,6 +460,36 @@ def test_what_comes_between_two_calls_is_nobodys_answer(
         policy.infer()
         policy.wait(0.1)
         assert PLAN == policy.infer().values.tolist()
+
+
+def test_a_flood_between_two_calls_does_not_hold_the_next_one() -> None:
+    """
+    Pings without an end: what came is heard until the deadline only.
+    """
+
+    def flooding(connection: socket.socket) -> None:
+        greet(connection)
+        read_frame(connection)
+        connection.sendall(framed(ANSWER))
+        threading.Thread(target=drain, args=(connection,), daemon=True).start()
+        while True:
+            connection.sendall(framed(b"x" * 99, 9) * 100)
+
+    with misbehaving(flooding, answering) as url, client(url, timeout_s=1) as policy:
+        policy.infer(SEEN)
+        time.sleep(0.1)
+        began_at_s = time.monotonic()
+        try:
+            policy.infer(SEEN)
+        except PolicyError:
+            assert PLAN == policy.infer(SEEN).values.tolist()
+        assert time.monotonic() - began_at_s < 5
+
+
+def drain(connection: socket.socket) -> None:
+    with suppress(OSError):
+        while connection.recv(1 << 16):
+            pass
 
 
 def test_an_error_of_the_policy_is_told_once_and_the_next_call_works(

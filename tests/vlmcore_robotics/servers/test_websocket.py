@@ -460,6 +460,24 @@ def test_a_chunk_of_other_names_than_announced_is_not_sent() -> None:
         policy.infer(SEEN)
 
 
+def test_a_fault_of_the_server_is_told_by_its_class_and_logged_whole(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    A bug of ours must not be silent, and tells nothing of this machine.
+    """
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise MemoryError("/home/me")
+
+    with serving() as url, dial(url) as peer:
+        peer.recv(10)
+        monkeypatch.setattr(OpenPICodec, "decode_request", broken)
+        peer.send(REQUEST)
+        assert "the server failed with MemoryError; its log says more" == peer.recv(10)
+    assert "/home/me" in caplog.text
+
+
 def test_nothing_is_printed_about_peers_that_speak_other_protocols(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -492,6 +510,8 @@ def test_nothing_is_printed_about_peers_that_speak_other_protocols(
         (lambda o: o.update(port=True), "port"),
         (lambda o: o.update(api_key="sk-1"), "key"),
         (lambda o: o.update(max_clients=0), "max_clients"),
+        (lambda o: o.update(tls=True), "tls"),
+        (lambda o: o.update(default_prompt=" "), "default_prompt"),
         (lambda o: o.update(hosts=["a", "a"]), "hosts"),
     ],
 )
