@@ -8,6 +8,7 @@ crash is worth keeping: there is no temporary file that somebody would have to k
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Mapping
@@ -18,9 +19,11 @@ import attrs
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.json_text import write_json
 from vlmcore.contracts.observation import Observation, ObservationSummary
-from vlmcore.errors import ContractError, EpisodeError, UnsafeActionError
+from vlmcore.errors import ContractError, EpisodeError
 from vlmcore.limits import EpisodeLimits, require_at_most
+from vlmcore.rollout._checks import require_chunk
 from vlmcore.rollout._episode_paths import cannot, create_file, path_of, shown, sync_folder
+from vlmcore.rollout._outcomes import Outcome, report_of, require_belongs
 from vlmcore.rollout.episode_documents import (
     episode_header_to_document,
     episode_step_to_document,
@@ -28,7 +31,6 @@ from vlmcore.rollout.episode_documents import (
 from vlmcore.rollout.episode_frames import EncodedFrame, require_frame_bytes
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 from vlmcore.safety.audit import read_last_command
-from vlmcore.safety.report import SafetyReport
 from vlmcore.safety.vetted import VettedChunk
 
 __all__ = ["EpisodeWriter"]
@@ -81,6 +83,7 @@ class EpisodeWriter:
         self._sync = sync
         self._lock = threading.RLock()  # a signal handler may close what it interrupts
         self._size = self._steps = 0
+        self._recorded_at_s = -math.inf
         self.header = header
         line = self._line(episode_header_to_document(header))
         self._file = create_file(self._path, overwrite=overwrite)
@@ -112,7 +115,7 @@ class EpisodeWriter:
         self,
         observation: Observation | ObservationSummary,
         chunk: ActionChunk,
-        outcome: VettedChunk | UnsafeActionError | SafetyReport,
+        outcome: Outcome,
         *,
         last_command: Any,
         at_s: float,
@@ -125,10 +128,10 @@ class EpisodeWriter:
 
         Args:
             observation: What the policy was shown. Its pixels are kept only as *frames*.
-            chunk: What was put to the gate.
+            chunk: What was put to the gate: ``VettedChunk.proposed``, or ``ChunkBroker.proposed``.
             outcome: What the gate gave or raised, or a report if it was only asked.
             last_command: What the gate was given, numbers in order or by name.
-            at_s: Reading of the caller's monotonic clock.
+            at_s: Reading of the caller's monotonic clock, not before that of the record before.
             executed_steps: How many steps were sent to the robot, from the first of *outcome*.
             position: What the gate was given, where changes have positions; a VettedChunk says so
                 itself.
@@ -138,28 +141,40 @@ class EpisodeWriter:
             What was written.
 
         Raises:
-            ContractError: If the parts contradict each other, or are not of this robot.
+            ContractError: If the parts contradict each other, or are not of this robot: *outcome*
+                is held against all else, as far as it tells.
             LimitExceededError: If the line or the file would become too large.
             EpisodeError: If it cannot be written.
         """
+        if not isinstance(observation, (Observation, ObservationSummary)):
+            raise ContractError(
+                "observation", f"got {type(observation).__name__}, expected an Observation"
+            )
         seen = observation.summary() if isinstance(observation, Observation) else observation
-        vetted = outcome.values if isinstance(outcome, VettedChunk) else None
-        report = outcome if isinstance(outcome, SafetyReport) else getattr(outcome, "report", None)
-        if not isinstance(report, SafetyReport):
-            expected = "expected a VettedChunk, an UnsafeActionError or a SafetyReport"
-            raise ContractError("outcome", f"got {type(outcome).__name__}, {expected}")
+        require_chunk("chunk", chunk)
+        robot = self.header.embodiment
         step = EpisodeStep(
             at_s=at_s,
             observation=seen,
             chunk=chunk,
-            report=report.summary(),
-            last_command=read_last_command(last_command, self.header.embodiment.actions),
-            vetted=vetted,
+            report=report_of(outcome).summary(),
+            last_command=read_last_command(last_command, robot.actions),
+            vetted=outcome.values if isinstance(outcome, VettedChunk) else None,
             executed_steps=executed_steps,
             position=position or getattr(outcome, "position", None) or {},
             frames=frames or {},
         )
-        self.append(step)
+        self.header.require_fits(step)
+        require_belongs(outcome, step, robot)
+        with self._lock:
+            if step.at_s < self._recorded_at_s:
+                raise ContractError(
+                    "at_s",
+                    f"got {step.at_s!r}, expected no time before that of what was recorded last, "
+                    f"{self._recorded_at_s!r}",
+                )
+            self.append(step)
+            self._recorded_at_s = step.at_s
         return step
 
     def append(self, step: EpisodeStep) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -26,13 +27,16 @@ from episode_cases import (
     step,
     write,
 )
-from vlmcore.errors import ContractError, EpisodeError, LimitExceededError
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import Reference
+from vlmcore.errors import ContractError, EpisodeError, LimitExceededError, UnsafeActionError
 from vlmcore.limits import EpisodeLimits
 from vlmcore.rollout import _episode_paths, episode_writer
 from vlmcore.rollout.episode_frames import encode_frames
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader
+from vlmcore.safety import SafetyGate, SafetyLatch
 
 
 @pytest.fixture
@@ -86,7 +90,7 @@ def test_a_program_that_is_killed_leaves_what_it_recorded(path: Path) -> None:
     subprocess.run([sys.executable, "-c", program, path], env=environment, check=False)
 
     reader = EpisodeReader(path)
-    assert all(a.equals(b) for a, b in zip(reader, some_steps(), strict=True))
+    assert all(a == b for a, b in zip(reader, some_steps(), strict=True))
     assert not reader.truncated
     assert [path] == list(path.parent.iterdir())
 
@@ -268,7 +272,7 @@ def test_record_writes_what_the_gate_gave_or_raised(path: Path) -> None:
         writer.record(seen, kept, passed, executed_steps=1, frames=encode_frames(seen), **more)
         writer.record(seen.summary(), lost, refused, at_s=7.2, last_command=None)
         asked = GATE.check(kept, last_command=named)
-        made = writer.record(seen, kept, asked, **more)
+        made = writer.record(seen, kept, asked, **more | {"at_s": 7.2})
     first, second, third = EpisodeReader(path)
 
     assert ([0.0, 0.0], 1, ["front"]) == (
@@ -281,7 +285,7 @@ def test_record_writes_what_the_gate_gave_or_raised(path: Path) -> None:
     assert "no_reference" == second.report.reason.value  # type: ignore[union-attr]
     assert third.report.safe_for_handoff
     assert third.vetted is None
-    assert third.equals(made)
+    assert third == made
 
 
 @pytest.mark.parametrize(
@@ -291,7 +295,10 @@ def test_record_writes_what_the_gate_gave_or_raised(path: Path) -> None:
         ({"outcome": step().report}, "outcome: got SafetySummary"),
         ({"last_command": [0.0]}, "last_command: got 1 numbers, expected 2"),
         ({"last_command": {"z": 0.0}}, r"last_command: got names with missing \['x', 'y'\]"),
-        ({"observation": None}, "observation: got NoneType, expected ObservationSummary"),
+        ({"observation": None}, "observation: got NoneType, expected an Observation"),
+        ({"observation": proposal([[0.05, 0.0]])}, "observation: got ActionChunk, expected an Obs"),
+        ({"chunk": observation()}, "chunk: got Observation, expected an ActionChunk"),
+        ({"outcome": proposal([[0.05, 0.0]])}, "outcome: got ActionChunk, expected a VettedChunk"),
         ({"executed_steps": 2}, "executed_steps: got 2, expected 0 to 1"),
         ({"chunk": proposal([[0.0, 0.0]] * 2)}, "report.input_horizon: got 1, expected"),
         ({"at_s": NAN}, "at_s: got nan"),
@@ -314,6 +321,116 @@ def test_what_does_not_belong_together_is_not_recorded(
             writer.append({})  # type: ignore[arg-type]
         assert 0 == writer.steps
     assert 1 == len(path.read_bytes().splitlines())
+
+
+SAFE, UNSAFE = proposal([[0.05, 0.0]]), proposal([[0.9, NAN]])
+BLOCKING = SafetyGate(embodiment=ROBOT)
+SLOWER = attrs.evolve(ROBOT, actions=attrs.evolve(ROBOT.actions, rate_hz=10))
+OTHER = proposal([[0.04, 0.0]])
+
+
+@pytest.mark.parametrize("chunk", [SAFE, UNSAFE], ids=["passed", "refused"])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chunk": OTHER}, "chunk: got another one than the outcome is of"),
+        ({"last_command": [0.01, 0.0]}, r"last_command: got \[0.01, 0.0\], expected what the gate"),
+        ({"last_command": None}, "last_command: got None, expected"),
+        ({"gate": SafetyGate(embodiment=SLOWER)}, "outcome: got that of a gate of another action"),
+        (
+            {"gate": SafetyGate(embodiment=attrs.evolve(ROBOT, name="left arm"))},
+            "outcome: got that of a gate of 'left arm', expected one of the header's robot, 'two",
+        ),
+    ],
+    ids=["chunk", "last command", "no last command", "limits", "robot"],
+)
+def test_what_is_said_of_another_outcome_is_not_recorded(
+    path: Path, chunk: ActionChunk, change: dict[str, Any], message: str
+) -> None:
+    """
+    A vetted chunk knows what it was made of, and so does a refusal as far as it found something.
+    """
+    change = dict(change)
+    came = outcome(chunk, [0.0, 0.0], change.pop("gate", BLOCKING))
+    sound = {"chunk": chunk, "last_command": [0.0, 0.0], "at_s": 7.0, **change}
+    with EpisodeWriter(path, HEADER) as writer:
+        with pytest.raises(ContractError, match=f"^{message}"):
+            writer.record(observation(), outcome=came, **sound)
+        assert 0 == writer.steps
+
+
+def test_a_last_command_that_nobody_knew_is_not_recorded(path: Path) -> None:
+    """
+    The gate refused because it was not told: the file must not say that it was.
+    """
+    refused = outcome(SAFE, None)
+    with EpisodeWriter(path, HEADER) as writer:
+        with pytest.raises(ContractError, match=r"^last_command: got one, expected None, as the"):
+            writer.record(observation(), SAFE, refused, last_command=[0.0, 0.0], at_s=7.0)
+        writer.record(observation(), SAFE, refused, last_command=None, at_s=7.0)
+
+
+def test_a_chunk_that_holds_the_same_is_the_same(path: Path) -> None:
+    """
+    As one that went through a process or a file on its way.
+    """
+    with EpisodeWriter(path, HEADER) as writer:
+        for chunk in (SAFE, UNSAFE):
+            came = outcome(chunk, [0.0, 0.0], BLOCKING)
+            twin = pickle.loads(pickle.dumps(chunk))
+            writer.record(observation(), twin, came, last_command=[0.0, 0.0], at_s=7.0)
+        assert 2 == writer.steps
+
+
+def test_the_refusals_of_a_tripped_latch_are_recorded(path: Path) -> None:
+    """
+    Their report is of the chunk that tripped it, and not of the one that was refused.
+    """
+    latch = SafetyLatch(BLOCKING, max_consecutive=1)
+    with EpisodeWriter(path, HEADER) as writer:
+        for chunk in (UNSAFE, SAFE):
+            with pytest.raises(UnsafeActionError) as error:
+                latch.vet(chunk, last_command=[0.0, 0.0])
+            writer.record(observation(), chunk, error.value, last_command=[0.0, 0.0], at_s=7.0)
+    assert ["violations", "tripped"] == [
+        step.report.reason.value  # type: ignore[union-attr]
+        for step in EpisodeReader(path)
+    ]
+
+
+def test_time_does_not_go_back_in_what_is_recorded(path: Path) -> None:
+    """
+    Of another clock, or written down twice; steps that are copied keep their times.
+    """
+    vetted = outcome(SAFE, [0.0, 0.0])
+    with EpisodeWriter(path, HEADER) as writer:
+        for at_s in (7.0, 7.0):
+            writer.record(observation(), SAFE, vetted, last_command=[0.0, 0.0], at_s=at_s)
+        with pytest.raises(ContractError, match=r"^at_s: got 6.5, expected no time before that"):
+            writer.record(observation(), SAFE, vetted, last_command=[0.0, 0.0], at_s=6.5)
+        writer.append(step(at_s=1.0))
+        assert 3 == writer.steps
+
+
+def test_a_position_that_the_gate_was_not_given_is_not_recorded(path: Path) -> None:
+    """
+    It is known from the vetted chunk; a refusal says at least that there was none.
+    """
+    x = attrs.evolve(
+        ROBOT.actions.dims[0], reference=Reference.DELTA, position_low=-1, position_high=1
+    )
+    actions = attrs.evolve(ROBOT.actions, dims=(x, ROBOT.actions.dims[1]))
+    robot = attrs.evolve(ROBOT, actions=actions)
+    gate = SafetyGate(embodiment=robot)
+    vetted = gate.vet(SAFE, last_command=[0.0, 0.0], position={"x": 0.5})
+    refused = outcome(SAFE, [0.0, 0.0], gate)
+    more: dict[str, Any] = {"last_command": [0.0, 0.0], "at_s": 7.0}
+    with EpisodeWriter(path, EpisodeHeader(embodiment=robot)) as writer:
+        for came in (vetted, refused):
+            with pytest.raises(ContractError, match=r"^position: got .*, expected"):
+                writer.record(observation(), SAFE, came, position={"x": 0.4}, **more)
+            writer.record(observation(), SAFE, came, **more)
+    assert [{"x": 0.5}, {}] == [dict(step.position) for step in EpisodeReader(path)]
 
 
 @pytest.mark.parametrize("limit", ["max_line_bytes", "max_file_bytes", "max_nodes", "max_steps"])
