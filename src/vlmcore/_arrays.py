@@ -92,7 +92,7 @@ def immutable(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     while type(owner) is np.ndarray:
         owner = owner.base
     if type(owner) is bytes and plain.flags.c_contiguous:
-        return plain.view()
+        return plain.view(np.ndarray)
     return np.frombuffer(plain.tobytes(), plain.dtype).reshape(plain.shape)
 
 

@@ -25,7 +25,22 @@ def bound_of(dim: ActionDim, rate_hz: float) -> float | None:
 def slack_of(dim: ActionDim, bound: float) -> float:
     """Say what float32 is forgiven in a step."""
     largest = max(abs(dim.low), abs(dim.high), bound)
-    return max(min(largest / 2**21, bound / 100), largest / 2**48)
+    return min(largest / 2**21, bound / 100)
+
+
+def is_outside(dim: ActionDim, rate_hz: float, start: float) -> bool:
+    """Say whether a last command is out of bounds by more than float32 is forgiven."""
+    slack = slack_of(dim, bound_of(dim, rate_hz) or math.inf)
+    beyond = max(Fraction(start) - Fraction(dim.high), Fraction(dim.low) - Fraction(start))
+    return beyond > Fraction(slack)
+
+
+def is_a_step_from_a_level(dim: ActionDim, rate_hz: float, start: float) -> bool:
+    """Say whether a level may follow a last command; where there are none, any number may."""
+    bound = bound_of(dim, rate_hz)
+    if dim.levels is None or bound is None:
+        return True
+    return any(went(dim, start, level) <= Fraction(bound) for level in dim.levels)
 
 
 def went(dim: ActionDim, before: float, value: float) -> Fraction:
@@ -57,7 +72,7 @@ def led_out(
     time = Fraction(1) if dim.reference is Reference.DELTA else 1 / Fraction(rate_hz)
     longest = max(abs(dim.low), abs(dim.high)) * float(time)
     scale = max(abs(dim.position_low), abs(dim.position_high), longest)
-    slack = max(min(scale / 2**21, (dim.position_high - dim.position_low) / 100), scale / 2**48)
+    slack = min(scale / 2**21, (dim.position_high - dim.position_low) / 100)
     found = []
     for i, value in enumerate(column):
         reached += Fraction(value) * time

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from property.gate_oracle import bound_of, clamped_targets, faults
+from property.gate_oracle import (
+    bound_of,
+    clamped_targets,
+    faults,
+    is_a_step_from_a_level,
+    is_outside,
+)
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace, Reference
 from vlmcore.errors import UnsafeActionError
@@ -70,6 +76,7 @@ def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
                 lowest = draw(among(-2.0, 0.0, 0.3, 100.0)) * scale
                 width = draw(WIDTHS) * scale
                 where = {"position_low": lowest, "position_high": lowest + width}
+            low = draw(among(low, low, -0.0))
             fields = {"low": low, "high": high, "max_step": step, "reference": reference}
             return ActionDim(name=name, **fields, **where)
         case _:
@@ -90,8 +97,10 @@ def spaces(draw: st.DrawFn, **options: str) -> ActionSpace:
 
 
 def resting(draw: st.DrawFn, dim: ActionDim) -> float:
-    """Draw a last command in bounds."""
-    if dim.levels is not None:
+    """Draw a last command in bounds, as measured: between levels, or at a bound in float32."""
+    if draw(whole(0, 9)) == 9:
+        return float(np.float32(draw(among(dim.low, dim.high))))
+    if dim.levels is not None and draw(YES):
         return dim.levels[draw(whole(0, len(dim.levels) - 1))]
     return within(dim.low, dim.high, draw(SHARES))
 
@@ -120,6 +129,8 @@ def cases(
         case "outside":
             j = draw(whole(0, len(start) - 1))
             start[j] += draw(among(-2.0, -0.1, 0.1, 2.0)) * space.high[j]
+            if space.dims[j].period is not None:
+                start[j] += draw(among(0, 1, -7, 10**9, 10**13)) * space.dims[j].period
     chunk = ActionChunk(values=values, names=space.names, source="drawn", observed_at_s=0)
     return space, chunk, {"last_command": start, "position": positions(draw, space, calm=calm)}
 
@@ -177,8 +188,9 @@ def passed(gate: SafetyGate, chunk: ActionChunk, known: Known) -> VettedChunk:
 
 
 def is_in_bounds(space: ActionSpace, start: list[float]) -> bool:
-    """Say whether a last command is within the bounds."""
-    return all(dim.low <= at <= dim.high for dim, at in zip(space.dims, start, strict=True))
+    """Say whether a last command is within the bounds, as far as float32 can say."""
+    places = zip(space.dims, start, strict=True)
+    return not any(is_outside(dim, space.rate_hz, at) for dim, at in places)
 
 
 @given(cases(), st.sampled_from(Remedy))
@@ -324,7 +336,7 @@ def test_clamp_refuses_only_for_want_of_a_reference(case: Any) -> None:
         # A switch that stands between its levels, with none of them a step away, cannot go on.
         assert start is not None
         assert any(
-            dim.levels is not None and at not in dim.levels
+            not is_a_step_from_a_level(dim, space.rate_hz, at)
             for dim, at in zip(space.dims, start, strict=True)
         )
     elif isinstance(came, UnsafeActionError) and came.reason == "position_unknown":

@@ -21,6 +21,11 @@ from vlmcore._arrays import (
     require_positive,
 )
 from vlmcore._copying import through_constructor
+from vlmcore.contracts._fineness import (
+    require_fine_positions,
+    require_fine_step,
+    require_fine_turn,
+)
 from vlmcore.contracts._html import embodiment_html
 from vlmcore.contracts.dimensions import ActionDim, Reference
 from vlmcore.contracts.rotations import RotationGroup
@@ -45,8 +50,10 @@ class ActionSpace:
     """
     The dimensions of an action in their order, and how often one is sent.
 
-    1 to 2,048 dimensions with unique names, at a rate above 0 and up to 10,000 Hz. What the
-    dimensions say is also there as arrays of shape ``[D]``, which cannot be written to.
+    1 to 2,048 dimensions with unique names, at a rate above 0 and up to 10,000 Hz. Steps, and the
+    ranges of positions, are at least 3.6e-13 of the numbers that they bound, which float64 would
+    round away otherwise. What the dimensions say is also there as arrays of shape ``[D]``, which
+    cannot be written to, but by what does not ask: hand torch a copy.
 
     Attributes:
         dims: The dimensions.
@@ -165,18 +172,20 @@ class ActionSpace:
                 )
         for group in groups:
             group.columns(self.dims)
-            group.step_rad(self.rate_hz)
+            require_fine_turn(group, self.rate_hz)
 
     def _step(self, dim: ActionDim) -> float:
-        if dim.max_rate is None:
-            return math.inf if dim.max_step is None else dim.max_step
-        step = dim.max_rate / self.rate_hz
-        if not 0 < step < math.inf:
+        step = math.inf if dim.max_step is None else dim.max_step
+        if dim.max_rate is not None:
+            step = dim.max_rate / self.rate_hz
+        if dim.max_rate is not None and not 0 < step < math.inf:
             raise ContractError(
                 "max_rate",
                 f"got {dim.max_rate:g} for {dim.name!r} at {self.rate_hz:g} Hz, "
                 "expected a step that float64 can hold",
             )
+        require_fine_step(dim, step)
+        require_fine_positions(dim, self.rate_hz)
         return step
 
 

@@ -97,6 +97,9 @@ class Orientation:
         """
         out: Float64Array = values.copy()
         before = start
+        rest = np.clip(start, self.low, self.high)
+        # What float32 cannot help may lead out of bounds: then the bound is held.
+        is_near = (np.abs(start - rest) <= STEP_SLACK * np.maximum(-self.low, self.high)).all()
         sound = is_rotation(values, self.form)
         at, size = 0, len(values)
         while at < len(values):  # as many steps at a time as lead to something that can be sent
@@ -107,7 +110,7 @@ class Orientation:
             before = made[count - 1] if count else before
             at += count
             if count < len(made):
-                out[at] = before
+                out[at] = before = rest if at == 0 and is_near else before
                 at, size = at + 1, 1
             else:
                 size *= 2

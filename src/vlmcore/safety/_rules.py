@@ -10,16 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore.contracts._fineness import SLACK_SHARE
 from vlmcore.contracts.dimensions import ActionDim
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.safety._orientations import Orientation
 from vlmcore.safety._positions import Positions
-from vlmcore.safety._slack import STEP_SLACK, STEP_SLACK_SHARE, slack_of
+from vlmcore.safety._slack import STEP_SLACK, slack_of
 from vlmcore.safety.levels import LevelSwitch
 
 __all__ = ["Levels", "Rules", "short_way", "space_digest"]
 
 _Indices = npt.NDArray[np.intp]
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -30,34 +32,47 @@ class Levels(LevelSwitch):
     Attributes:
         column: Which dimension it is.
         slack: How far from a level a value may be and still be that level.
+        step: How far one may jump.
         reach: For each level the first and the last one that may follow it.
         rest: The level 0 of a change; ``None`` for a target.
     """
 
     column: int
     slack: float
-    reach: tuple[tuple[int, int], ...]
+    step: float
+    reach: tuple[tuple[int, int], ...] = attrs.field(init=False)
     rest: int | None
 
     @classmethod
     def of(cls, column: int, dim: ActionDim, step: float) -> Levels:
         """Work out the levels of *dim*, between which *step* may be jumped."""
-        values = np.array(dim.levels, np.float64)
-        is_change = dim.reference.is_change
-        reach = []
-        for level in values.tolist():
-            least = (min(level, 0.0) if is_change else level) - step
-            most = (max(level, 0.0) if is_change else level) + step
-            first, after = np.searchsorted(values, least), np.searchsorted(values, most, "right")
-            reach.append((int(first), int(after) - 1))
+        values = np.array(dim.levels, np.float64) + 0.0  # -0.0 becomes 0.0
         gap = float(np.min(values[1:] / 2 - values[:-1] / 2)) * 2
         return cls(
             column=column,
             values=values,
-            slack=min(STEP_SLACK * float(np.abs(values).max()), STEP_SLACK_SHARE * gap),
-            reach=tuple(reach),
-            rest=int(np.searchsorted(values, 0.0)) if is_change else None,
+            slack=min(STEP_SLACK * float(np.abs(values).max()), SLACK_SHARE * gap),
+            step=step,
+            rest=int(np.searchsorted(values, 0.0)) if dim.reference.is_change else None,
         )
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        reach = tuple(map(self.reach_of, self.values.tolist()))
+        object.__setattr__(self, "reach", reach)  # the class is frozen, and this is made once
+
+    def reach_of(self, number: float) -> tuple[int, int]:
+        """
+        Find the first and the last level that may follow *number*, which need be none itself.
+
+        If none may, the last is below the first.
+        """
+        is_change = self.rest is not None
+        least = (min(number, 0.0) if is_change else number) - self.step
+        most = (max(number, 0.0) if is_change else number) + self.step
+        first = np.searchsorted(self.values, least)
+        after = np.searchsorted(self.values, most, "right")
+        return int(first), int(after) - 1
 
     def includes(self, values: Float64Array) -> BoolArray:
         """Say which of *values* are levels."""
@@ -70,13 +85,17 @@ class Rules:
     """
     An action space, ready to be compared with.
 
+    All arrays are made anew and handed to nobody. Those of the space are shared with whoever has
+    it, and what takes memory by DLPack, as torch, writes to read-only arrays too.
+
     Attributes:
-        space: The space.
+        space: The space as it was given, for what is said of it.
         low: The bounds, shape ``[D]``.
         high: The same.
         max_step: The step bounds, shape ``[D]``; infinite where there is none.
         slack: What is added to them in a comparison, shape ``[D]``.
         allowed_step: The sum of the two.
+        is_change: Which are changes or rates, shape ``[D]``.
         changes: Indices of changes and rates, discrete ones too.
         free_changes: Indices of those that are neither discrete nor bound in where they lead.
         linear: Indices of targets that are neither periodic nor discrete nor of a rotation.
@@ -93,6 +112,7 @@ class Rules:
     max_step: Float64Array
     slack: Float64Array
     allowed_step: Float64Array
+    is_change: BoolArray
     changes: _Indices
     free_changes: _Indices
     linear: _Indices
@@ -105,36 +125,58 @@ class Rules:
     @classmethod
     def of(cls, space: ActionSpace) -> Rules:
         """Work out the rules of *space*."""
-        step, period = space.max_step, space.period
-        largest = np.maximum(np.abs(space.low), np.abs(space.high))
+        with np.errstate(all="ignore"):  # what is too small for a slack is forgiven nothing
+            return cls._of(space, attrs.evolve(space))
+
+    @classmethod
+    def _of(cls, space: ActionSpace, own: ActionSpace) -> Rules:
+        """Work out the rules of *space* from a copy that nobody else has."""
+        step, period = own.max_step, own.period
+        largest = np.maximum(np.abs(own.low), np.abs(own.high))
         scale = np.maximum(largest, np.where(np.isfinite(step), step, 0.0))
         slack = slack_of(scale, step)
         is_periodic = np.isfinite(period)
-        is_turned = np.array([dim.rotation is not None for dim in space.dims])
+        is_turned = np.array([dim.rotation is not None for dim in own.dims])
+        is_linear = ~(own.is_change | own.is_discrete | is_periodic | is_turned)
         # Half the slack, so that the audit, which rounds otherwise, agrees at the very edge.
         jumps = step + slack / 2
         return cls(
             space=space,
-            low=space.low,
-            high=space.high,
+            low=own.low + 0.0,  # -0.0 becomes 0.0: what is clipped to it is the same each time
+            high=own.high + 0.0,
             max_step=step,
             slack=slack,
-            allowed_step=step + slack,
-            changes=np.flatnonzero(space.is_change),
+            # The largest bounds are still bounds: what overflows is longer.
+            allowed_step=np.where(np.isfinite(step), np.minimum(step + slack, _LARGEST), step),
+            is_change=own.is_change,
+            changes=np.flatnonzero(own.is_change),
             free_changes=np.flatnonzero(
-                space.is_change & ~space.is_discrete & np.isneginf(space.position_low)
+                own.is_change & ~own.is_discrete & np.isneginf(own.position_low)
             ),
-            linear=np.flatnonzero(~(space.is_change | space.is_discrete | is_periodic | is_turned)),
+            linear=np.flatnonzero(is_linear),
             periodic=np.flatnonzero(is_periodic),
             turn=period[is_periodic],
             levels=tuple(
                 Levels.of(i, dim, float(jumps[i]))
-                for i, dim in enumerate(space.dims)
+                for i, dim in enumerate(own.dims)
                 if dim.is_discrete
             ),
-            orientations=Orientation.of(space),
-            positions=Positions.of(space),
+            orientations=Orientation.of(own),
+            positions=Positions.of(own),
         )
+
+    def settled(self, reference: Float64Array) -> Float64Array:
+        """
+        Bring a last command into the bounds that it is out of by what float32 cannot help.
+
+        A robot that stands at a bound may say so in float32. What is further out, NaN stands for.
+
+        Args:
+            reference: Shape ``[D]``.
+        """
+        inside = np.minimum(np.maximum(reference, self.low), self.high)
+        near: Float64Array = np.where(np.abs(reference - inside) <= self.slack, inside, np.nan)
+        return near
 
     def steps(self, values: Float64Array, before: Float64Array) -> Float64Array:
         """
@@ -149,8 +191,8 @@ class Rules:
         """
         steps: Float64Array = values - before
         if self.periodic.size:
-            columns = self.periodic
-            steps[:, columns] = short_way(steps[:, columns], self.turn)
+            at = self.periodic
+            steps[:, at] = short_way(before[:, at], values[:, at], self.turn)
         if self.changes.size:
             now, then = values[:, self.changes], before[:, self.changes]
             kept = np.clip(now, np.minimum(then, 0.0), np.maximum(then, 0.0))
@@ -158,8 +200,13 @@ class Rules:
         return steps
 
 
-def short_way(difference: Float64Array, turn: Float64Array) -> Float64Array:
-    """Take a difference of angles the short way round, in ``[-turn / 2, turn / 2)``."""
+def short_way(before: Float64Array, after: Float64Array, turn: Float64Array) -> Float64Array:
+    """
+    Say how far it is from one angle to another the short way round, in ``[-turn / 2, turn / 2)``.
+
+    Whole turns are left out first, which is exact, however many there are.
+    """
+    difference = np.fmod(after, turn) - np.fmod(before, turn)
     short: Float64Array = np.remainder(difference + turn / 2, turn) - turn / 2
     return short
 

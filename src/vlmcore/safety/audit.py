@@ -159,6 +159,9 @@ def find(
         within &= path <= rules.high
         came = path
         is_within = _all(within)
+        if not is_within and reference is not None:
+            within[0] = np.isfinite(rules.settled(reference))
+            is_within = _all(within)
         finite = None if is_within else np.isfinite(values)
         if finite is not None and not _all(finite):
             path = _held(path, finite, rules)
@@ -186,7 +189,7 @@ def find(
     if unsound is not None:
         masks[ViolationKind.NOT_A_ROTATION] = unsound
     if reference is None:
-        masks[ViolationKind.START_UNKNOWN] = ~rules.space.is_change[np.newaxis]
+        masks[ViolationKind.START_UNKNOWN] = ~rules.is_change[np.newaxis]
     else:
         masks[ViolationKind.REFERENCE_OUT_OF_BOUNDS] = ~start_within
     if moved is None:
@@ -242,7 +245,7 @@ def _moved(
 
 def _start(first: Float64Array, rules: Rules) -> Float64Array:
     """Start changes from zero; what a target starts from is not known, so that no step is seen."""
-    return np.where(rules.space.is_change, 0.0, first)
+    return np.where(rules.is_change, 0.0, first)
 
 
 def _held(path: Float64Array, finite: BoolArray, rules: Rules) -> Float64Array:
@@ -250,7 +253,7 @@ def _held(path: Float64Array, finite: BoolArray, rules: Rules) -> Float64Array:
     there = np.concatenate((np.isfinite(path[:1]), finite))
     last = np.where(there, np.arange(len(path))[:, np.newaxis], 0)
     held = np.take_along_axis(path, np.maximum.accumulate(last, axis=0), axis=0)
-    return np.where(there | ~rules.space.is_change, held, 0.0)
+    return np.where(there | ~rules.is_change, held, 0.0)
 
 
 def _are_levels(values: Float64Array, rules: Rules) -> BoolArray | None:

@@ -36,9 +36,12 @@ def can_return(reference: Float64Array, rules: Rules) -> bool:
 
 
 def can_stay(reference: Float64Array, rules: Rules) -> bool:
-    """Say whether every target may stay where *reference* is; an angle may be written anew."""
-    stays = (reference >= rules.low) & (reference <= rules.high)
-    stays |= rules.space.is_change
+    """
+    Say whether every target may stay where *reference* is; an angle may be written anew.
+
+    What is out of its bounds by the rounding of float32 stays at the bound.
+    """
+    stays = np.isfinite(rules.settled(reference)) | rules.is_change
     stays[rules.periodic] = True
     return bool(stays.all())
 
@@ -57,10 +60,10 @@ def hold(rules: Rules, reference: Float64Array | None, horizon: int) -> Float64A
     """
     row = np.zeros(len(rules.low))
     if reference is not None:
-        row = np.where(rules.space.is_change, 0.0, reference)
-    if rules.periodic.size:
+        row = np.where(rules.is_change, 0.0, rules.settled(reference))
         turns = rules.periodic
-        row[turns] = _inside(row[turns], rules.low[turns], rules.high[turns], rules.turn)
+        limits = (rules.low[turns], rules.high[turns], rules.turn)
+        row[turns] = _inside(reference[turns], *limits)
     for levels in rules.levels:
         row[levels.column] = levels.values[levels.nearest(row[levels.column])]
     held: Float64Array = np.tile(row, (horizon, 1))
@@ -97,22 +100,21 @@ def clamp(
     """
     out: Float64Array = values.copy()
     start = np.zeros(values.shape[1]) if reference is None else reference
-    for of_kind, walk, lost in (
-        (rules.linear, _walk_target, math.nan),
-        (rules.free_changes, _walk_change, 0.0),
-    ):
+    lost = np.zeros(values.shape)
+    lost[:, rules.linear] = math.nan
+    lost[0, rules.linear] = rules.settled(start)[rules.linear]
+    for of_kind, walk in ((rules.linear, _walk_target), (rules.free_changes, _walk_change)):
         at = of_kind[columns[of_kind]]
         if not at.size:
             continue
-        path = _within(values, rules, at, lost)
+        path = _within(values, rules, at, lost[:, at])
         made = [*map(walk, path, start[at].tolist(), rules.max_step[at].tolist())]
         out[:, at] = np.array(made).T
     if rules.positions is not None:
         _clamp_moves(out, values, rules, columns, start=start, position=position)
-    at = rules.periodic[columns[rules.periodic]]
-    if at.size:
-        limits = (rules.low[at], rules.high[at], rules.max_step[at])
-        out[:, at] = _walk_angles(values[:, at], start[at], *limits)
+    if (chosen := columns[rules.periodic]).any():
+        at = rules.periodic[chosen]
+        out[:, at] = _walk_angles(values[:, at], start[at], rules, chosen)
     for each in rules.orientations:
         if columns[each.at].any():
             out[:, each.at] = each.walk(values[:, each.at], start[each.at])
@@ -124,9 +126,9 @@ def clamp(
 
 
 def _within(
-    values: Float64Array, rules: Rules, at: npt.NDArray[np.intp], lost: float
+    values: Float64Array, rules: Rules, at: npt.NDArray[np.intp], lost: Float64Array | float
 ) -> list[list[float]]:
-    """Bring the columns *at* into their bounds; what is not finite becomes *lost*."""
+    """Bring the columns *at* into their bounds; what is not finite becomes *lost*, ``[T, P]``."""
     came = values[:, at]
     within = np.minimum(np.maximum(came, rules.low[at]), rules.high[at])
     path: list[list[float]] = np.where(np.isfinite(came), within, lost).T.tolist()
@@ -193,19 +195,16 @@ def _walk_change(path: list[float], before: float, max_step: float) -> list[floa
 
 
 def _walk_angles(
-    values: Float64Array,
-    start: Float64Array,
-    low: Float64Array,
-    high: Float64Array,
-    max_step: Float64Array,
+    values: Float64Array, start: Float64Array, rules: Rules, chosen: BoolArray
 ) -> Float64Array:
-    """Keep the steps of angles that come round again, the short way."""
-    turn = high - low
+    """Keep the steps of the *chosen* angles that come round again, the short way."""
+    at, turn = rules.periodic[chosen], rules.turn[chosen]
+    low, high, max_step = rules.low[at], rules.high[at], rules.max_step[at]
     holes = ~np.isfinite(values)
     path, before = _inside(values, low, high, turn), _inside(start, low, high, turn)
     for row, hole in zip(path, holes, strict=True):
         np.copyto(row, before, where=hole)
-        step = short_way(row - before, turn)
+        step = short_way(before, row, turn)
         reached = before + np.clip(step, -max_step, max_step)
         np.copyto(row, _inside(reached, low, high, turn), where=np.abs(step) > max_step)
         before = row
@@ -216,7 +215,8 @@ def _inside(
     angles: Float64Array, low: Float64Array, high: Float64Array, turn: Float64Array
 ) -> Float64Array:
     """Write angles so that they are in bounds; those that are already stay as they are."""
-    same = np.minimum(low + np.remainder(angles - low, turn), high)
+    # Whole turns first, which is exact: what is subtracted from many of them is lost.
+    same = np.minimum(low + np.remainder(np.fmod(angles, turn) - low, turn), high)
     inside: Float64Array = np.where((angles >= low) & (angles <= high), angles, same)
     return inside
 
@@ -224,16 +224,17 @@ def _inside(
 def _switch(values: Float64Array, start: float, levels: Levels) -> Float64Array:
     """Switch between levels as `LevelSwitch` does; what one step does not reach is approached."""
     level = int(levels.nearest(np.array([start]))[0])
+    first, last = levels.reach_of(start)  # it was measured, and may be between two levels
     at_least, at_most = (each.tolist() for each in levels.stays(values))
     finite = np.isfinite(values).tolist()
     path = []
     for i, is_finite in enumerate(finite):
-        first, last = levels.reach[level]
         if is_finite:
             wanted = min(max(level, at_least[i]), at_most[i])
         else:
             wanted = level if levels.rest is None else levels.rest
         level = min(max(wanted, first), last)
+        first, last = levels.reach[level]
         path.append(level)
     chosen: Float64Array = levels.values[path]
     return chosen

@@ -20,6 +20,7 @@ from vlmcore.contracts.embodiment import (
     LimitsSource,
     Reference,
 )
+from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.errors import ContractError, LimitExceededError
 from vlmcore.testing.contract_strategies import action_spaces, embodiments
 
@@ -141,6 +142,52 @@ def test_the_rate_of_control_is_above_0_and_up_to_10000(wrong: Any) -> None:
     """
     with pytest.raises(ContractError, match=r"^rate_hz: got "):
         ActionSpace(dims=(JOINT,), rate_hz=wrong)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"low": 0, "high": 2.0**40, "max_step": 0.001}, "max_step"),
+        ({"low": -1.0, "high": 1.0, "max_step": 3.5e-13}, "max_step"),
+        ({"low": -1.0, "high": 1.0, "max_rate": 3.5e-12}, "max_rate"),
+        ({"low": 1e6 - math.pi, "high": 1e6 + math.pi, "max_step": 1e-7}, "max_step"),
+        ({"low": 0, "high": 1e15, "levels": (0.0, 1e15), "max_step": 1}, "max_step"),
+        (
+            {
+                "reference": Reference.DELTA,
+                "low": -1,
+                "high": 1,
+                "max_step": 1,
+                "position_low": 1e6,
+                "position_high": 1e6 + 1e-8,
+            },
+            "position_low",
+        ),
+    ],
+)
+def test_what_float64_cannot_tell_apart_is_no_bound(fields: dict[str, Any], field: str) -> None:
+    """
+    A slack of a hundredth at the most is false where float64 itself is too coarse.
+    """
+    dim = ActionDim(name="x", **fields)
+    with pytest.raises(ContractError, match=rf"^{field}: got .* 'x', expected at least .*rounding"):
+        ActionSpace(dims=(dim,), rate_hz=10)
+
+
+@pytest.mark.parametrize(("form", "least"), [("quaternion_xyzw", 4e-13), ("axis_angle", 3e-12)])
+def test_a_turn_that_float64_cannot_tell_apart_is_no_bound(form: str, least: float) -> None:
+    """
+    The numbers of a quaternion are at most 1, those of an axis with an angle up to a turn.
+    """
+    kind = RotationForm(form)
+    dims = [ActionDim(name=f"r{i}", low=-1, high=1, rotation="r") for i in range(kind.size)]
+    for step in (least, least / 2):
+        group = RotationGroup(name="r", form=kind, max_rate_rad_s=step * 10)
+        if step == least:
+            assert 10 == ActionSpace(dims=dims, rotations=(group,), rate_hz=10).rate_hz
+            continue
+        with pytest.raises(ContractError, match=r"^max_rate_rad_s: got .* rad a step for 'r'"):
+            ActionSpace(dims=dims, rotations=(group,), rate_hz=10)
 
 
 @pytest.mark.parametrize(("rate", "hz"), [(5e-324, 10_000), (1e308, 1e-3)])

@@ -138,8 +138,9 @@ def test_nothing_overflows_into_silence() -> None:
     """
     Differences beyond float64 are too far.
     """
-    wide = ActionDim(name="x", low=-1.5e308, high=1.5e308, max_step=1.0)
-    assert [("step", 0, 0)] == found([[1.5e308]], wide, last_command=[-1.5e308])
+    for max_step in (1e300, 1.7e308, 1.797e308):
+        wide = ActionDim(name="x", low=-1.5e308, high=1.5e308, max_step=max_step)
+        assert [("step", 0, 0)] == found([[1.5e308]], wide, last_command=[-1.5e308])
 
 
 def test_an_audit_changes_nothing() -> None:

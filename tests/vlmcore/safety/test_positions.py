@@ -233,7 +233,7 @@ def test_what_is_forgiven_is_not_forgiven_again() -> None:
         (0.0, 1e-5, 4 * 2**-23 * 0.05),  # the changes are larger than where they may lead ...
         (0.0, 1e-8, 1e-10),  # ... and here float32 is too coarse: a hundredth of the range
         (1e6, 1e6 + 1e-3, 1e-5),
-        (1e6, 1e6 + 1e-8, 16e6 * 2**-52),  # and float64 nearly so
+        (1e6, 1e6 + 2.0**-21, 2.0**-21 / 100),  # and float64 nearly so
         (-1.5e308, 1.5e308, 4 * 2**-23 * 1.5e308),
     ],
 )

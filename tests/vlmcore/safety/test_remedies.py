@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, joint, space
+from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, chunk, joint, refused, space, vetted
 from vlmcore.contracts.embodiment import ActionDim, Reference
+from vlmcore.safety import Remedy, SafetyGate
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.remedies import can_return, can_stay, clamp, hold
 
@@ -104,6 +105,25 @@ def test_an_angle_goes_the_short_way_and_stays_in_bounds(values, start, expected
     One turn is 6, and a step is 0.5.
     """
     assert expected == clamped(values, WHEEL, start)
+
+
+@pytest.mark.parametrize("turns", [1, -7, 10**6, 10**12, -(10**15)])
+def test_an_angle_that_is_many_turns_off_is_read_at_its_angle(turns: int) -> None:
+    """
+    A last command of 1e13 was read at the wrong angle: the first step was longer than allowed.
+    """
+    for turn in (6.0, 2 * math.pi, 360.0):
+        wheel = ActionDim(name="a", low=-turn / 2, high=turn / 2, period=turn, max_step=0.5)
+        start = turns * turn + 0.125
+        at = math.remainder(start, turn)  # exact
+        (first,) = clamped([at + 2], wheel, start)
+        assert 0.5 == pytest.approx(abs(math.remainder(first - at, turn)), rel=1e-12)
+        held_at, _ = held(wheel, start)
+        assert 0 == pytest.approx(math.remainder(held_at - at, turn), abs=1e-12)
+        came = SafetyGate(space=space(wheel), remedy=Remedy.CLAMP).vet(
+            chunk([[at + 2]], "a"), last_command=[start]
+        )
+        assert [first] == came.values.ravel().tolist()
 
 
 def test_an_angle_may_have_any_range_of_one_turn() -> None:
@@ -236,3 +256,91 @@ def test_a_level_that_is_exactly_one_step_away_is_reached() -> None:
     """
     notches = ActionDim(name="n", low=0, high=1, levels=(0.6, 0.7, 0.8, 0.9), max_step=0.1)
     assert [0.8, 0.9] == clamped([0.9, 0.9], notches, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("start", "values", "expected"),
+    [
+        (0.3, [1, 1], [0.5, 1.0]),  # 0.2 away, though its nearest level, 0.5, could not be left yet
+        (0.2, [1, 1], [0.5, 1.0]),  # the nearest level is 0, and 0.5 is 0.3 away
+        (0.8, [0, 0], [0.5, 0.0]),
+        (0.3, [NAN, 1], [0.5, 1.0]),
+        (-0.4, [1, 1], [0.0, 0.5]),
+    ],
+)
+def test_a_gripper_measured_between_its_levels_reaches_what_is_a_step_away(
+    start: float, values: list[float], expected: list[float]
+) -> None:
+    """
+    It was refused: the reach was that of the nearest level, and not of where the gripper is.
+    """
+    dim = ActionDim(name="x", low=-1, high=1, levels=(0.0, 0.5, 1.0), max_step=0.5)
+    rows = [[value] for value in values]
+    assert expected == vetted(rows, last_command=[start], dims=(dim,))
+
+
+def test_a_gripper_that_is_a_step_from_no_level_is_refused() -> None:
+    """
+    There is nothing that could be sent.
+    """
+    dim = ActionDim(name="x", low=0, high=1, levels=(0.0, 0.5, 1.0), max_step=0.2)
+    rows = [[1.0]]
+    for remedy in (Remedy.CLAMP, Remedy.HOLD):
+        assert (
+            "remedy_failed" == refused(rows, last_command=[0.25], remedy=remedy, dims=(dim,)).reason
+        )
+    assert [0.5] == vetted(rows, last_command=[0.35], dims=(dim,))
+
+
+PI32 = float(np.float32(math.pi))
+AT_THE_STOP = (
+    ActionDim(name="x", low=-1.0, high=math.pi, max_step=0.1),
+    ActionDim(name="x", low=0.0, high=math.pi, levels=(0.0, math.pi)),
+)
+
+
+@pytest.mark.parametrize("dim", AT_THE_STOP)
+@pytest.mark.parametrize("remedy", Remedy)
+def test_a_robot_at_its_limit_may_say_so_in_float32(remedy: Remedy, dim: ActionDim) -> None:
+    """
+    Its state came as float32, which is above pi: BLOCK and HOLD refused, CLAMP went on.
+    """
+    assert math.pi < PI32
+    last = np.array([PI32], np.float32)
+    calm = SafetyGate(space=space(dim), remedy=remedy).vet(chunk([[math.pi]]), last_command=last)
+    assert (0, 0) == (calm.report.total, sum(calm.report.counts.values()))
+    assert [math.pi] == calm.values.ravel().tolist()
+    if remedy in (Remedy.CLAMP, Remedy.HOLD):
+        lost = [[NAN], [NAN]]
+        assert [math.pi] * 2 == vetted(lost, last_command=last, remedy=remedy, dims=(dim,))
+
+
+def test_a_last_command_is_forgiven_what_a_step_is_and_no_more() -> None:
+    """
+    The slack that exists, at both bounds.
+    """
+    dim = joint(0.5)
+    slack = 4 * 2.0**-23
+    for bound in (-1.0, 1.0):
+        beside = bound * (1 + slack)
+        further = math.nextafter(beside, 9 * bound)
+        gate = SafetyGate(space=space(dim), remedy=Remedy.HOLD)
+        assert 0 == sum(gate.check(chunk([[bound]]), last_command=[beside]).counts.values())
+        assert [bound] == vetted([[NAN]], last_command=[beside], remedy=Remedy.HOLD, dims=(dim,))
+        for remedy in (Remedy.CLAMP, Remedy.HOLD):
+            error = refused([[NAN]], last_command=[further], remedy=remedy, dims=(dim,))
+            assert "reference_out_of_bounds" == error.reason
+
+
+def test_a_bound_of_minus_zero_gives_the_same_bits_each_time() -> None:
+    """
+    A rate with low=-0.0 and a last command out of bounds: vetting twice changed the sign of zero.
+    """
+    for low, high in ((-0.0, 1.0), (-1.0, -0.0)):
+        rate = ActionDim(name="x", reference=Reference.VELOCITY, low=low, high=high, max_step=1.0)
+        for values in ([[0.0], [NAN]], [[-0.0], [NAN], [5.0], [-5.0]]):
+            gate = SafetyGate(space=space(rate), remedy=Remedy.CLAMP)
+            last = [2 * (low + high)]
+            once = gate.vet(chunk(values), last_command=last)
+            twice = gate.vet(once.as_chunk(), last_command=last)
+            assert once.values.tobytes() == twice.values.tobytes()
