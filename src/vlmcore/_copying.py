@@ -1,4 +1,4 @@
-"""How contracts are pickled and copied."""
+"""How contracts are pickled, copied and compared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["rebuild", "thawed", "through_constructor"]
+from vlmcore.errors import ContractError
+
+__all__ = ["as_array", "by_value", "rebuild", "thawed", "through_constructor"]
 
 
 def through_constructor(contract: Any) -> tuple[Any, ...]:
@@ -41,3 +45,31 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return value
+
+
+def as_array(values: npt.NDArray[Any], dtype: Any, copy: bool | None) -> npt.NDArray[Any]:
+    """
+    Answer NumPy's ``__array__`` with *values*, which are copied only if they have to be.
+
+    Raises:
+        ContractError: If they have to be, and must not.
+    """
+    if dtype is None or np.dtype(dtype) == values.dtype:
+        return values.copy() if copy else values
+    if copy is False:
+        kind = np.dtype(dtype)
+        raise ContractError("copy", f"got False for {kind}, expected None or True: it takes a copy")
+    return values.astype(dtype)
+
+
+def by_value(array: npt.NDArray[Any] | None) -> tuple[Any, ...] | None:
+    """
+    Stand for *array* where contracts are compared and hashed, as ``attrs.field(eq=by_value)``.
+
+    Arrays are the same if their numbers are: NaN as NaN, and -0.0 as 0.0.
+    """
+    if array is None:
+        return None
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.nan, array) + 0.0
+    return array.shape, array.tobytes()

@@ -7,7 +7,7 @@ from typing import Any
 
 from vlmcore._arrays import Float64Array, readonly_float64
 from vlmcore.charts.chart import Chart, HasMarks
-from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.errors import ContractError
 
 __all__ = ["chart_of"]
@@ -18,7 +18,7 @@ def chart_of(
     names: tuple[str, ...],
     *,
     title: str,
-    space: ActionSpace | None,
+    space: ActionSpace | Embodiment | None,
     report: HasMarks | None,
     last_command: Any,
     proposed: Float64Array | None = None,
@@ -30,7 +30,7 @@ def chart_of(
         values: Shape ``[T, D]``.
         names: What each dimension is.
         title: One line above.
-        space: Gives bounds, units and the rate.
+        space: Gives bounds, units and the rate; of a robot its actions do.
         report: Gives the marks.
         last_command: What was sent before the first step, shape ``[D]`` or numbers by name.
         proposed: What the values were before something changed them, shape ``[T, D]``.
@@ -38,6 +38,8 @@ def chart_of(
     Raises:
         ContractError: If they do not fit together.
     """
+    if isinstance(space, Embodiment):
+        space = space.actions
     _check_space(names, space)
     dims = () if space is None else space.dims
     units = tuple(dim.unit for dim in dims)
@@ -60,7 +62,8 @@ def _check_space(names: tuple[str, ...], space: Any) -> None:
     if space is None:
         return
     if not isinstance(space, ActionSpace):
-        raise ContractError("space", f"got {type(space).__name__}, expected an ActionSpace")
+        kinds = "an ActionSpace or an Embodiment"
+        raise ContractError("space", f"got {type(space).__name__}, expected {kinds}")
     if space.names == names:
         return
     missing = [name for name in names if name not in space.names]

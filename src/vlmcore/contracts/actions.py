@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from vlmcore._arrays import (
     Float64Array,
@@ -19,13 +20,13 @@ from vlmcore._arrays import (
     require_name,
     require_names,
 )
-from vlmcore._copying import through_constructor
+from vlmcore._copying import as_array, by_value, through_constructor
 from vlmcore._json_values import frozen_object
 from vlmcore.charts.chart import Chart, HasMarks
 from vlmcore.charts.drawing import draw, figure
 from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts._html import chunk_html
-from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
 
@@ -72,13 +73,14 @@ def _metadata(value: Any) -> Mapping[str, Any]:
     return frozen_object(value, field="metadata")
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True)
 class ActionChunk:
     """
     The next actions, as a policy proposes them; nothing here says that they are safe.
 
     The values are a copy in memory that nobody can write to. They may hold NaN and infinity: it is
-    the safety gate that finds them.
+    the safety gate that finds them. Chunks are equal if they hold the same in every field, where
+    NaN is the same as NaN.
 
     Attributes:
         values: One action a row, shape ``[T, D]``, float64; 1 to 4,096 steps of 1 to 2,048
@@ -104,12 +106,12 @@ class ActionChunk:
         (False, 2)
     """
 
-    values: Float64Array = attrs.field(converter=_values)
+    values: Float64Array = attrs.field(converter=_values, eq=by_value)
     names: tuple[str, ...] = attrs.field(converter=as_tuple)
     source: str
     observed_at_s: float = attrs.field(converter=plain_float)
     streams: tuple[Stream, ...] = attrs.field(default=(), converter=as_tuple)
-    metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata)
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata, hash=False)
 
     def __attrs_post_init__(self) -> None:
         steps, width = self.values.shape
@@ -133,6 +135,14 @@ class ActionChunk:
             self._check_streams(width)
 
     __reduce__ = through_constructor
+
+    def __array__(
+        self,
+        dtype: Any = None,
+        copy: bool | None = None,  # noqa: FBT001 - NumPy calls it so
+    ) -> npt.NDArray[Any]:
+        """Give the values to NumPy: ``np.asarray(chunk)`` is they, and cannot be written to."""
+        return as_array(self.values, dtype, copy)
 
     @property
     def horizon(self) -> int:
@@ -171,20 +181,10 @@ class ActionChunk:
         action = dict(zip(self.names, self.values[index].tolist(), strict=True))
         return ActionStep(source=self.source, step_index=index, action=action)
 
-    def equals(self, other: ActionChunk) -> bool:
-        """
-        Say whether *other* holds the same in every field; NaN is the same as NaN here.
-
-        ``==`` is not defined by value, since it would have to call NaN different from itself.
-        """
-        mine, theirs = attrs.asdict(self, recurse=False), attrs.asdict(other, recurse=False)
-        values = np.array_equal(mine.pop("values"), theirs.pop("values"), equal_nan=True)
-        return values and mine == theirs
-
     def plot(
         self,
         *,
-        space: ActionSpace | None = None,
+        space: ActionSpace | Embodiment | None = None,
         report: HasMarks | None = None,
         last_command: Any = None,
     ) -> matplotlib.figure.Figure:
@@ -192,7 +192,8 @@ class ActionChunk:
         Draw the chunk as a figure of matplotlib, which notebooks show.
 
         Args:
-            space: Draws the bounds, and gives units and time; its names are those of the chunk.
+            space: Draws the bounds, and gives units and time; its names are those of the chunk. A
+                robot stands for its actions.
             report: Marks what breaks a limit: a `vlmcore.safety.report.SafetyReport` on this chunk,
                 or anything else with ``marks()``. Steps that it did not look at are shaded.
             last_command: What was sent before the first step, shape ``[D]`` or numbers by name.
@@ -209,7 +210,7 @@ class ActionChunk:
     def preview(
         self,
         *,
-        space: ActionSpace | None = None,
+        space: ActionSpace | Embodiment | None = None,
         report: HasMarks | None = None,
         last_command: Any = None,
         width_px: int = 960,

@@ -12,19 +12,21 @@ import numpy as np
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
-    immutable,
     plain_float,
-    readonly_float64,
-    readonly_frames,
-    readonly_image,
     require_count,
     require_finite,
-    require_names,
     require_positive,
-    require_text,
 )
-from vlmcore._copying import through_constructor
+from vlmcore._copying import by_value, through_constructor
 from vlmcore.contracts._html import observation_html
+from vlmcore.contracts._observation_fields import (
+    check_cameras,
+    check_history,
+    check_instruction,
+    pixels_by_value,
+    read_images,
+    read_state,
+)
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
@@ -40,78 +42,14 @@ __all__ = [
 _LIMITS = ContractLimits()
 
 
-def _state(value: Any) -> Float64Array:
-    state = readonly_float64(value, field="state", axes="[S]")
-    if not 1 <= len(state) <= _LIMITS.max_state:
-        raise ContractError("state", f"got {len(state)} numbers, expected 1 to {_LIMITS.max_state}")
-    broken = np.flatnonzero(~np.isfinite(state))
-    if len(broken):
-        first = int(broken[0])
-        raise ContractError(
-            f"state[{first}]",
-            f"got {state[first]} ({len(broken)} of {len(state)} are not finite), "
-            "expected finite numbers",
-        )
-    return state
-
-
-def _images(value: Any) -> Mapping[str, UInt8Array]:
-    if not isinstance(value, Mapping):
-        raise ContractError(
-            "images", f"got {type(value).__name__}, expected the frames of each camera by its name"
-        )
-    if len(value) > _LIMITS.max_cameras:  # before memory is spent on them
-        require_at_most("max_cameras", len(value), _LIMITS.max_cameras)
-    return MappingProxyType({name: _frames(name, frames) for name, frames in value.items()})
-
-
-def _frames(name: Any, value: Any) -> UInt8Array:
-    field = f"images[{name!r:.80}]"
-    if isinstance(value, np.ndarray) and value.ndim == 3:
-        frames = readonly_image(value, field=field)[np.newaxis]
-    else:
-        frames = readonly_frames(value, field=field)
-    require_at_most("max_frames", len(frames), _LIMITS.max_frames)
-    pixels = frames.shape[1] * frames.shape[2]
-    require_at_most("max_frame_pixels", pixels, _LIMITS.max_frame_pixels)
-    return immutable(frames)
-
-
-def _check_instruction(instruction: Any) -> None:
-    require_text(instruction=instruction)
-    require_at_most("max_task_characters", len(instruction), _LIMITS.max_task_characters)
-    try:
-        instruction.encode()
-    except UnicodeEncodeError:
-        raise ContractError("instruction", "got a lone surrogate, expected characters") from None
-
-
-def _check_cameras(field: str, names: tuple[Any, ...]) -> None:
-    require_names(
-        field,
-        names,
-        max_count=_LIMITS.max_cameras,
-        max_characters=_LIMITS.max_name_characters,
-    )
-
-
-def _check_history(field: str, frames: Mapping[str, int]) -> None:
-    history = max(frames.values())
-    wrong = {name: count for name, count in frames.items() if count not in (1, history)}
-    if wrong:
-        raise ContractError(
-            field,
-            f"got {wrong} frames beside {history} of others, expected as many of each, or 1",
-        )
-
-
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, repr=False)
 class Observation:
     """
     What a policy is shown.
 
     Every camera has the same number of frames, or one, which then stands for all of them. Arrays
-    are copies in memory that nobody can write to; each frame is copied once.
+    are copies in memory that nobody can write to; each frame is copied once. Observations are equal
+    if they hold the same in every field, pixel by pixel, with their cameras in the same order.
 
     Attributes:
         instruction: The task in words, not blank, at most 16,384 characters.
@@ -129,15 +67,17 @@ class Observation:
     """
 
     instruction: str
-    state: Float64Array = attrs.field(converter=_state)
-    images: Mapping[str, UInt8Array] = attrs.field(converter=_images)
+    state: Float64Array = attrs.field(converter=read_state, eq=by_value)
+    images: Mapping[str, UInt8Array] = attrs.field(
+        converter=read_images, eq=pixels_by_value, hash=False
+    )
     frame_rate_hz: float = attrs.field(converter=plain_float)
     captured_at_s: float = attrs.field(converter=plain_float)
 
     def __attrs_post_init__(self) -> None:
-        _check_instruction(self.instruction)
-        _check_cameras("images", tuple(self.images))
-        _check_history("images", {name: len(frames) for name, frames in self.images.items()})
+        check_instruction(self.instruction)
+        check_cameras("images", tuple(self.images))
+        check_history("images", {name: len(frames) for name, frames in self.images.items()})
         require_positive(frame_rate_hz=self.frame_rate_hz)
         require_finite(captured_at_s=self.captured_at_s)
 
@@ -178,16 +118,18 @@ class Observation:
             captured_at_s=self.captured_at_s,
         )
 
+    def __repr__(self) -> str:
+        size = {
+            name: " x ".join(map(str, frames.shape[:3])) for name, frames in self.images.items()
+        }
+        cameras = ", ".join(f"{name!r}: {said}" for name, said in size.items())
+        return (
+            f"<Observation {self.instruction!r:.80}: {len(self.state)} numbers, {cameras} pixels, "
+            f"at {self.captured_at_s:g} s>"
+        )
+
     def _repr_html_(self) -> str:
         return observation_html(self)
-
-    def equals(self, other: Observation) -> bool:
-        """Say whether *other* holds the same in every field, pixel by pixel."""
-        return (
-            self.summary().equals(other.summary())
-            and list(self.images) == list(other.images)
-            and all(np.array_equal(self.images[name], other.images[name]) for name in self.images)
-        )
 
 
 @attrs.frozen(kw_only=True)
@@ -219,7 +161,7 @@ def _summaries(value: Any) -> Any:
     return MappingProxyType(dict(value)) if isinstance(value, Mapping) else value
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True)
 class ObservationSummary:
     """
     An observation without its pixels, for logs and reports.
@@ -236,29 +178,24 @@ class ObservationSummary:
     """
 
     instruction: str
-    state: Float64Array = attrs.field(converter=_state)
-    cameras: Mapping[str, CameraSummary] = attrs.field(converter=_summaries)
+    state: Float64Array = attrs.field(converter=read_state, eq=by_value)
+    cameras: Mapping[str, CameraSummary] = attrs.field(converter=_summaries, hash=False)
     frame_rate_hz: float = attrs.field(converter=plain_float)
     captured_at_s: float = attrs.field(converter=plain_float)
 
     def __attrs_post_init__(self) -> None:
-        _check_instruction(self.instruction)
+        check_instruction(self.instruction)
         cameras = self.cameras
         if not isinstance(cameras, Mapping) or not all(
             isinstance(camera, CameraSummary) for camera in cameras.values()
         ):
             raise ContractError("cameras", f"got {cameras!r:.80}, expected names and CameraSummary")
-        _check_cameras("cameras", tuple(cameras))
-        _check_history("cameras", {name: camera.frames for name, camera in cameras.items()})
+        check_cameras("cameras", tuple(cameras))
+        check_history("cameras", {name: camera.frames for name, camera in cameras.items()})
         require_positive(frame_rate_hz=self.frame_rate_hz)
         require_finite(captured_at_s=self.captured_at_s)
 
     __reduce__ = through_constructor
-
-    def equals(self, other: ObservationSummary) -> bool:
-        """Say whether *other* holds the same in every field."""
-        mine, theirs = attrs.asdict(self, recurse=False), attrs.asdict(other, recurse=False)
-        return np.array_equal(mine.pop("state"), theirs.pop("state")) and mine == theirs
 
 
 def state_from(names: tuple[str, ...], values: Any) -> Float64Array:
@@ -280,10 +217,14 @@ def state_from(names: tuple[str, ...], values: Any) -> Float64Array:
         >>> state_from(("x", "y"), {"y": 2, "x": 1}).tolist()
         [1.0, 2.0]
     """
+    if isinstance(names, Embodiment):
+        raise ContractError("names", "got an Embodiment, expected its state_names")
     if isinstance(values, Mapping):
         _check_listed("state", tuple(values), names)
+        for name in names:
+            require_finite(**{f"state[{name!r}]": plain_float(values[name])})
         values = [values[name] for name in names]
-    state = _state(values)
+    state = read_state(values)
     if len(state) != len(names):
         raise ContractError(
             "state", f"got {len(state)} numbers, expected {len(names)}: {', '.join(names)}"
@@ -305,6 +246,12 @@ def check_fits(
     Raises:
         ContractError: If it is not; the names that are missing or unknown are listed.
     """
+    for field, came, kind in (
+        ("observation", observation, Observation),
+        ("embodiment", embodiment, Embodiment),
+    ):
+        if not isinstance(came, kind):
+            raise ContractError(field, f"got {type(came).__name__}, expected {kind.__name__}")
     states = len(embodiment.state_names)
     if len(observation.state) != states:
         raise ContractError(

@@ -21,7 +21,7 @@ from vlmcore._arrays import (
     require_finite,
     require_name,
 )
-from vlmcore._copying import through_constructor
+from vlmcore._copying import by_value, through_constructor
 from vlmcore._json_values import frozen_object
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
@@ -40,7 +40,7 @@ def _metadata(value: Any) -> Mapping[str, Any]:
     return frozen_object(value, field="metadata")
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True)
 class EpisodeHeader:
     """
     Whose episode it is.
@@ -59,7 +59,7 @@ class EpisodeHeader:
     embodiment: Embodiment
     made_by: str = ""
     made_at: str = ""
-    metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata)
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata, hash=False)
 
     def __attrs_post_init__(self) -> None:
         _require(Embodiment, embodiment=self.embodiment)
@@ -69,10 +69,6 @@ class EpisodeHeader:
                 require_name(field, getattr(self, field), max_characters=longest)
 
     __reduce__ = through_constructor
-
-    def equals(self, other: EpisodeHeader) -> bool:
-        """Say whether *other* holds the same in every field."""
-        return attrs.asdict(self, recurse=False) == attrs.asdict(other, recurse=False)
 
     def require_fits(self, step: EpisodeStep) -> None:
         """
@@ -135,7 +131,7 @@ def _frames(value: Any) -> Any:
     )
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True)
 class EpisodeStep:
     """
     One step of the policy: what it was shown, what it proposed, and what the gate made of it.
@@ -162,11 +158,13 @@ class EpisodeStep:
     observation: ObservationSummary
     chunk: ActionChunk
     report: SafetySummary
-    last_command: Float64Array | None = attrs.field(converter=_last_command)
-    vetted: Float64Array | None = attrs.field(default=None, converter=_vetted)
+    last_command: Float64Array | None = attrs.field(converter=_last_command, eq=by_value)
+    vetted: Float64Array | None = attrs.field(default=None, converter=_vetted, eq=by_value)
     executed_steps: int = 0
-    position: Mapping[str, float] = attrs.field(factory=dict, converter=_position)
-    frames: Mapping[str, tuple[EncodedFrame, ...]] = attrs.field(factory=dict, converter=_frames)
+    position: Mapping[str, float] = attrs.field(factory=dict, converter=_position, hash=False)
+    frames: Mapping[str, tuple[EncodedFrame, ...]] = attrs.field(
+        factory=dict, converter=_frames, hash=False
+    )
 
     def __attrs_post_init__(self) -> None:
         require_finite(at_s=self.at_s)
@@ -187,19 +185,6 @@ class EpisodeStep:
         if self.vetted is None:
             return np.empty((0, self.report.action_dim))
         return self.vetted[: self.executed_steps]
-
-    def equals(self, other: EpisodeStep) -> bool:
-        """Say whether *other* holds the same in every field; NaN is the same as NaN here."""
-        return (
-            self.observation.equals(other.observation)
-            and self.chunk.equals(other.chunk)
-            and _same(self.last_command, other.last_command)
-            and _same(self.vetted, other.vetted)
-            and all(
-                getattr(self, field) == getattr(other, field)
-                for field in ("at_s", "report", "executed_steps", "position", "frames")
-            )
-        )
 
     def _check_report(self) -> None:
         report, chunk = self.report, self.chunk
@@ -271,9 +256,3 @@ def _require_all_finite(field: str, values: Float64Array) -> None:
         place = tuple(broken[0].tolist())
         where = "".join(f"[{i}]" for i in place)
         raise ContractError(f"{field}{where}", f"got {values[place]}, expected a finite number")
-
-
-def _same(mine: Float64Array | None, theirs: Float64Array | None) -> bool:
-    if mine is None or theirs is None:
-        return mine is theirs
-    return np.array_equal(mine, theirs)

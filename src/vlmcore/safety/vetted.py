@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlmcore._arrays import Float64Array, UInt8Array, immutable
+from vlmcore._copying import as_array
 from vlmcore.charts.chart import Chart
 from vlmcore.charts.drawing import draw, figure
 from vlmcore.contracts._charts import chart_of
@@ -122,6 +123,14 @@ class VettedChunk:
 
     def __repr__(self) -> str:
         return f"<VettedChunk of {self.source!r}: {self.horizon} x {len(self.names)}>"
+
+    def __array__(
+        self,
+        dtype: Any = None,
+        copy: bool | None = None,  # noqa: FBT001 - NumPy calls it so
+    ) -> npt.NDArray[Any]:
+        """Give the values to NumPy: ``np.asarray(vetted)`` is they, and cannot be written to."""
+        return as_array(self.values, dtype, copy)
 
     @property
     def horizon(self) -> int:

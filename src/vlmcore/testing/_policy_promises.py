@@ -127,16 +127,16 @@ def _says_when(trial: Trial) -> None:
 def _leaves_what_it_sees(trial: Trial) -> None:
     before = attrs.evolve(trial.observation)
     trial.policy.answer(trial.observation)
-    require(trial.observation.equals(before), "infer changed the observation")
+    require(trial.observation == before, "infer changed the observation")
 
 
 def _leaves_what_it_said(trial: Trial) -> None:
     first = trial.policy.answer(trial.observation)
     before = attrs.evolve(first)
     trial.policy.answer(trial.later)
-    require(first.equals(before), "the first chunk changed when a second one was asked for")
+    require(first == before, "the first chunk changed when a second one was asked for")
     trial.policy.reset()
-    require(first.equals(before), "the first chunk changed when the policy was reset")
+    require(first == before, "the first chunk changed when the policy was reset")
 
 
 def _resets_unused(trial: Trial) -> None:

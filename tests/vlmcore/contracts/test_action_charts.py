@@ -70,7 +70,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"space": space(joint(name="y"), joint(name="x"))},
         "space: got dimensions in another order, expected those of the chunk, x, y",
     ),
-    ({"space": OTHER.dims}, "space: got tuple, expected an ActionSpace"),
+    ({"space": OTHER.dims}, "space: got tuple, expected an ActionSpace or an Embodiment"),
     ({"report": 7}, "report: got int, expected something with marks()"),
     ({"report": Marks(None)}, "report: got marks None, expected bool of axes [U, D]"),
     (

@@ -372,7 +372,7 @@ def test_a_chunk_is_written_with_the_keys_of_old_and_its_time() -> None:
     ] == list(document)
     assert "comfyui-vlm/robot-actions" == document["schema"]
     assert {"name": "hand", "start": 1, "end": 2} == document["streams"][1]
-    assert CHUNK.equals(action_chunk_from_json(action_chunk_to_json(CHUNK, indent=2)))
+    assert CHUNK == action_chunk_from_json(action_chunk_to_json(CHUNK, indent=2))
 
 
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
@@ -440,7 +440,7 @@ def test_horizon_and_dimension_may_be_left_out() -> None:
     """
     The rows say them.
     """
-    assert CHUNK.equals(action_chunk_from_document(chunk_document(horizon=None, action_dim=None)))
+    assert CHUNK == action_chunk_from_document(chunk_document(horizon=None, action_dim=None))
 
 
 def test_a_step_is_written_with_its_keys() -> None:
@@ -479,7 +479,7 @@ def test_a_summary_is_written_with_the_keys_of_the_wire() -> None:
         "history_fps": 30.0,
         "cameras": {"front": {"frames": 2, "height": 4, "width": 5}},
     } == document
-    assert SUMMARY.equals(observation_summary_from_json(observation_summary_to_json(SUMMARY)))
+    assert SUMMARY == observation_summary_from_json(observation_summary_to_json(SUMMARY))
 
 
 @pytest.mark.parametrize(
@@ -565,7 +565,7 @@ def test_a_chunk_is_read_back_exactly(chunk: ActionChunk) -> None:
     """
     other = action_chunk_from_json(action_chunk_to_json(chunk))
 
-    assert chunk.equals(other)
+    assert chunk == other
     assert chunk.values.tobytes() == other.values.tobytes()
     assert chunk.step(0) == action_step_from_json(action_step_to_json(chunk.step(0)))
 
@@ -576,7 +576,7 @@ def test_a_summary_is_read_back_exactly(observation: Observation) -> None:
     Whatever was shown.
     """
     summary = observation.summary()
-    assert summary.equals(observation_summary_from_json(observation_summary_to_json(summary)))
+    assert summary == observation_summary_from_json(observation_summary_to_json(summary))
 
 
 @pytest.mark.parametrize("read", READERS)

@@ -163,6 +163,49 @@ def test_256_frames_of_16_cameras_are_allowed() -> None:
     assert (16, 256) == (len(seen.images), seen.history)
 
 
+def test_an_observation_is_shown_without_its_pixels() -> None:
+    """
+    They filled the screen.
+    """
+    made = Observation(**SEEN)
+    size = f"{len(made.state)} numbers, 'front': 1 x 4 x 5 pixels"
+    assert f"<Observation {made.instruction!r}: {size}, at {made.captured_at_s:g} s>" == repr(made)
+
+
+def test_observations_are_equal_by_value() -> None:
+    """
+    One pixel makes a difference, and so does the order of the cameras.
+    """
+    made = Observation(**SEEN)
+    other = made.images["front"].copy()
+    other[0, 0, 0, 0] += 1
+    assert made == Observation(**SEEN)
+    assert made != attrs.evolve(made, images={"front": other})
+    both = attrs.evolve(made, images={"a": other, "b": other})
+    assert both != attrs.evolve(both, images={"b": other, "a": other})
+    assert made.summary() != made
+
+
+@pytest.mark.parametrize(
+    ("swapped", "message"),
+    [
+        (lambda seen: check_fits(ROBOT, seen), "observation: got Embodiment, expected Observation"),
+        (
+            lambda seen: check_fits(seen, ROBOT.actions),
+            "embodiment: got ActionSpace, expected Embodiment",
+        ),
+        (lambda _: state_from(ROBOT, [0.0]), "names: got an Embodiment, expected its state_names"),
+    ],
+)
+def test_a_robot_in_the_place_of_something_else_is_told(swapped: Any, message: str) -> None:
+    """
+    Swapped arguments were an AttributeError somewhere inside.
+    """
+    with pytest.raises(ContractError) as error:
+        swapped(Observation(**SEEN))
+    assert message == str(error.value)
+
+
 def test_a_summary_has_no_pixels() -> None:
     """
     For logs: what was shown, and how much of it.
@@ -170,8 +213,8 @@ def test_a_summary_has_no_pixels() -> None:
     summary = Observation(**SEEN).summary()
 
     assert {"front": CameraSummary(frames=1, height_px=4, width_px=5)} == dict(summary.cameras)
-    assert summary.equals(pickle.loads(pickle.dumps(summary)))
-    assert not summary.equals(attrs.evolve(summary, state=[0.0, 2.0]))
+    assert summary == pickle.loads(pickle.dumps(summary))
+    assert summary != attrs.evolve(summary, state=[0.0, 2.0])
 
 
 @pytest.mark.parametrize("cameras", [{"front": 1}, {}, None, [CameraSummary]])
@@ -209,16 +252,19 @@ def test_a_state_is_a_list_in_order_or_an_object_by_name() -> None:
         ({"x": 1}, r"^state: got names with missing \['y'\], expected x, y$"),
         ({"x": 1, "y": 2, "z": 3}, r"^state: got names with not known \['z'\], expected x, y$"),
         ({"X": 1, "y": 2}, r"missing \['x'\], not known \['X'\]"),
-        ({"x": 1, "y": True}, r"^state\[1\]: got True"),
-        ({"x": 1, "y": "2"}, r"^state\[1\]: got '2'"),
-        ({"x": 1, "y": math.nan}, r"^state\[1\]: got nan"),
+        ({"x": 1, "y": True}, r"^state\['y'\]: got True"),
+        ({"x": 1, "y": "2"}, r"^state\['y'\]: got '2'"),
+        ({"x": 1, "y": math.nan}, r"^state\['y'\]: got nan, expected a finite number"),
+        ({"x": 1, "y": 10**5000}, r"^state\['y'\]: got a huge int"),
+        ({"x": 1, "y": None}, r"^state\['y'\]: got None"),
+        ({"x": 1, "y": np.float32("inf")}, r"^state\['y'\]: got inf"),
         ([1, 2, 3], "^state: got 3 numbers, expected 2: x, y"),
         ("12", "^state: got str"),
     ],
 )
 def test_missing_and_extra_names_of_a_state_are_listed(values: Any, message: str) -> None:
     """
-    Nothing is filled in.
+    Nothing is filled in, and a number that is none is told by the name that it came with.
     """
     with pytest.raises(ContractError, match=message):
         state_from(("x", "y"), values)
@@ -276,7 +322,8 @@ def test_an_observation_is_the_same_in_another_process(seen: Observation) -> Non
     """
     other = pickle.loads(pickle.dumps(seen))
 
-    assert seen.equals(other)
+    assert seen == other
+    assert hash(seen) == hash(other)
     assert isinstance(seen.summary(), ObservationSummary)
     assert not any(frames.flags.writeable for frames in other.images.values())
 

@@ -340,7 +340,7 @@ def test_a_document_of_a_chunk_is_an_answer() -> None:
     chunk = read(ROWS)
     document = action_chunk_to_document(chunk) | {"observed_at_s": 99.0, "source": "other"}
 
-    assert chunk.equals(read(document))
+    assert chunk == read(document)
     with pytest.raises(ContractError, match=r"^response.action_names: got \('x', 'y', 'gripper'\)"):
         read(document, names=("y", "x", "gripper"))
     with pytest.raises(DocumentError):

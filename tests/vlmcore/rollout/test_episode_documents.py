@@ -109,9 +109,9 @@ def test_what_is_written_is_read_back_exactly(
     first = through_text(episode_header_to_document(header))
     line = through_text(episode_step_to_document(made, index))
 
-    assert header.equals(episode_header_from_document(first))
+    assert header == episode_header_from_document(first)
     read = episode_step_from_document(line, index)
-    assert read.equals(made)
+    assert read == made
     assert np.array_equal(np.signbit(read.chunk.values), np.signbit(made.chunk.values)) or not (
         made.chunk.is_finite
     )
@@ -286,4 +286,4 @@ def test_metadata_of_the_largest_depth_is_read_back() -> None:
         deep = {"a": deep}
     made = step()
     made = attrs.evolve(made, chunk=attrs.evolve(made.chunk, metadata=deep))
-    assert episode_step_from_document(episode_step_to_document(made, 0), 0).equals(made)
+    assert episode_step_from_document(episode_step_to_document(made, 0), 0) == made

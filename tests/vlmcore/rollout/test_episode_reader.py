@@ -41,11 +41,11 @@ def test_an_episode_is_read_as_often_as_asked(path: Path) -> None:
     Every loop opens the file anew.
     """
     reader = EpisodeReader(write(path, *some_steps()))
-    assert reader.header.equals(HEADER)
+    assert reader.header == HEADER
     for _ in range(2):
-        assert all(a.equals(b) for a, b in zip(reader, some_steps(), strict=True))
+        assert all(a == b for a, b in zip(reader, some_steps(), strict=True))
     first, again = iter(reader), iter(reader)
-    assert next(first).equals(next(again))
+    assert next(first) == next(again)
 
 
 def test_steps_are_read_one_at_a_time(path: Path, lines: list[bytes]) -> None:
@@ -54,7 +54,7 @@ def test_steps_are_read_one_at_a_time(path: Path, lines: list[bytes]) -> None:
     """
     path.write_bytes(b"".join([*lines[:3], b"?\n"]))
     steps = iter(EpisodeReader(path))
-    assert all(next(steps).equals(each) for each in some_steps()[:2])
+    assert all(next(steps) == each for each in some_steps()[:2])
     with pytest.raises(EpisodeError, match=r"run\.jsonl, line 4: JSON: got "):
         next(steps)
 

@@ -57,7 +57,7 @@ def test_every_chunk_passes_the_gate_again(episode: EpisodeReader) -> None:
     played = list(replay(episode, GATE, last_command=HERE))
     assert [0, 1, 2] == [each.index for each in played]
     for each, recorded in zip(played[:2], some_steps(), strict=False):
-        assert each.recorded.equals(recorded)
+        assert each.recorded == recorded
         assert type(each.vetted) is VettedChunk
         assert each.refusal is None
         assert np.array_equal(each.vetted.values, recorded.vetted)

@@ -152,6 +152,14 @@ def test_what_came_to_the_gate_stays_beside_what_left_it() -> None:
     assert [[0.1]] == vetted.values.tolist()
 
 
+def test_numpy_takes_vetted_actions_for_their_values(vetted: VettedChunk) -> None:
+    """
+    It was an array of one object, of no axes.
+    """
+    assert vetted.values.tolist() == np.asarray(vetted).tolist()
+    assert not np.asarray(vetted).flags.writeable
+
+
 def test_the_gate_alone_issues_vetted_chunks() -> None:
     """
     In the whole package there is one call.

@@ -53,7 +53,7 @@ def test_a_chunk_keeps_what_it_says_but_for_source_and_time() -> None:
     """
     chunk = ScriptedPolicy([CHUNK], info=INFO).infer(SEEN)
 
-    assert attrs.evolve(CHUNK, source="nod", observed_at_s=7.5).equals(chunk)
+    assert attrs.evolve(CHUNK, source="nod", observed_at_s=7.5) == chunk
 
 
 def test_an_exception_in_the_script_is_raised_and_the_script_goes_on() -> None:

@@ -90,7 +90,7 @@ def test_a_request_is_read_at_the_servers_end(dialect: GrootDialect) -> None:
 
     assert GrootEndpoint.GET_ACTION is call.endpoint
     assert call.observation is not None
-    assert seen().equals(call.observation)
+    assert seen() == call.observation
     assert call.states is not None
     assert [seen().state.tolist()] == call.states.tolist()
 
@@ -118,7 +118,7 @@ def test_streams_are_joined_in_the_declared_order_whatever_order_they_come_in() 
     Stream order was dict order from the wire; nothing tied it to the names.
     """
     backwards = dict(reversed(actions().items()))
-    assert read(answer([actions(), {}])).equals(read(answer([backwards, {}])))
+    assert read(answer([actions(), {}])) == read(answer([backwards, {}]))
 
 
 @pytest.mark.parametrize("spelling", ArraySpelling)
@@ -268,7 +268,7 @@ def test_flat_keys_of_a_policy_that_is_wrapped_for_a_simulator_are_spoken() -> N
     assert [TASK] == sent[LANGUAGE]
     observation = call_of(frame, codec).observation
     assert observation is not None
-    assert seen().equals(observation)
+    assert seen() == observation
     flat = {f"action.{key}": value for key, value in actions().items()}
     assert (3, 6) == read(answer([flat, {}]), codec).values.shape
     both = {**flat, "gripper": actions()["gripper"]}

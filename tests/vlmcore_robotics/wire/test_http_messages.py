@@ -136,7 +136,7 @@ def test_an_observation_has_the_keys_of_the_first_version() -> None:
         document()
     )
     assert "comfyui-vlm/robot-observation" == document()["schema"]
-    assert seen().equals(read(document()))
+    assert seen() == read(document())
 
 
 def test_schema_version_and_what_is_newer_may_be_missing_or_more() -> None:
@@ -234,7 +234,7 @@ def test_a_state_of_messagepack_may_be_an_array() -> None:
     Of one axis, and of numbers.
     """
     made = observation_to_document(seen(), WireEncoding.RAW, MESSAGEPACK, quality=92, limits=LIMITS)
-    assert seen().equals(read({**made, "state": np.asarray(made["state"])}, MESSAGEPACK))
+    assert seen() == read({**made, "state": np.asarray(made["state"])}, MESSAGEPACK)
     for wrong in (
         np.zeros((1, 6)),
         np.zeros(5000),

@@ -107,7 +107,7 @@ def test_an_observation_goes_there_unchanged(
     call = CODEC.decode_request(request, captured_at_s=7.5)
 
     assert call.observation is not None
-    assert seen().equals(call.observation)
+    assert seen() == call.observation
     assert ("r1", "s1", content_type) == (call.request_id, call.session, call.answer_type)
 
 
@@ -383,7 +383,7 @@ def test_nan_travels_in_messagepack_for_the_gate_to_find() -> None:
     """
     call = attrs.evolve(CALL, answer_type=MESSAGEPACK)
     chunk = attrs.evolve(CHUNK, values=[[math.nan, 0, math.inf]])
-    assert chunk.equals(read(CODEC.encode_answer(chunk, call)))
+    assert chunk == read(CODEC.encode_answer(chunk, call))
 
 
 @pytest.mark.parametrize(

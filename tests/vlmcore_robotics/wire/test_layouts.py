@@ -76,7 +76,7 @@ def test_a_request_is_read_as_the_observation_that_it_was(
     """
     At the other end.
     """
-    assert observation.equals(layout.observation_from(request_map, captured_at_s=2.5))
+    assert observation == layout.observation_from(request_map, captured_at_s=2.5)
 
 
 def flat(value: Any) -> Any:

@@ -67,8 +67,8 @@ def test_parts_stand_in_maps_within_maps() -> None:
 
     assert (["obs", "hand"], ["images", "arm", "task"]) == (list(request), list(request["obs"]))
     assert [1.0, 2.0, 3.0] == [*request["obs"]["arm"], *request["hand"]]
-    assert observed().equals(read(request))
-    assert observed().equals(read(REQUEST))
+    assert observed() == read(request)
+    assert observed() == read(REQUEST)
 
 
 def test_the_newest_frame_is_sent_and_not_copied() -> None:
@@ -89,7 +89,7 @@ def test_a_camera_that_is_not_required_may_be_missing() -> None:
     """
     assert "wrist" not in LAYOUT.request_from(observed())
     both = {"front": IMAGE, "wrist": IMAGE}
-    assert observed(images=both).equals(read(LAYOUT.request_from(observed(images=both))))
+    assert observed(images=both) == read(LAYOUT.request_from(observed(images=both)))
 
 
 def test_channels_first_is_declared_and_never_guessed() -> None:
@@ -102,7 +102,7 @@ def test_channels_first_is_declared_and_never_guessed() -> None:
 
     assert (3, 3, 64) == request["obs"]["images"]["base"].shape
     again = layout.observation_from(request, captured_at_s=4.5, frame_rate_hz=30.0)
-    assert observed(images={"front": narrow}).equals(again)
+    assert observed(images={"front": narrow}) == again
     with pytest.raises(
         ContractError, match=r"got uint8 of shape \[2, 4, 3\], .* uint8 \[3, H, W\]"
     ):
@@ -190,7 +190,7 @@ def test_keys_that_are_no_frames_may_stand_beside() -> None:
     """
     Clients send what other policies need.
     """
-    assert observed().equals(read(changed("seed", to=7)))
+    assert observed() == read(changed("seed", to=7))
 
 
 def test_the_instruction_may_be_the_servers_own() -> None:

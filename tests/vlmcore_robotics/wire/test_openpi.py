@@ -118,7 +118,7 @@ def test_every_dialect_that_calls_itself_openpi_is_read(spelling: ArraySpelling)
     frame = encode_frame(ANSWER, kind=FrameKind.RESPONSE, spelling=spelling)
     assert ANSWER["actions"].tolist() == read(frame).values.tolist()
     request = encode_frame(LIBERO, kind=FrameKind.REQUEST, spelling=spelling)
-    assert observed().equals(CODEC.decode_request(request, captured_at_s=7.5))
+    assert observed() == CODEC.decode_request(request, captured_at_s=7.5)
 
 
 def test_an_error_frame_is_the_policys_refusal_without_the_places_in_its_files() -> None:
