@@ -15,6 +15,7 @@ from vlmcore._rotations import angle_between, to_quaternions
 from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety import Remedy, SafetyGate, ViolationKind
+from vlmcore.safety._orientations import Orientation
 from vlmcore.safety._rules import space_digest
 
 NAN, INF = math.nan, math.inf
@@ -264,6 +265,28 @@ def test_steps_of_exactly_the_limit_in_float32_are_not_blocked(form: RotationFor
     vetted = SafetyGate(space=space).vet(turning(*ramp), last_command=turn(0, form))
     assert ramp.tobytes() == vetted.as_float32().tobytes()
     assert {"step": 1} == found(turn(0.12001, form), space=space, start=turn(0, form))
+
+
+@pytest.mark.parametrize(
+    ("form", "low", "high", "size"),
+    [
+        (XYZW, -1.0, 1.0, 1.0),
+        (XYZW, -5.0, 5.0, 1.0),
+        (RotationForm.ROT6D, -5.0, 5.0, 1.0),
+        (AXIS_ANGLE, -0.5, 0.5, 0.5 * 3**0.5),
+        (AXIS_ANGLE, -2.0, 0.5, 2 * 3**0.5),  # the longest axis that its bounds allow ...
+        (AXIS_ANGLE, -0.5, 2.0, 2 * 3**0.5),
+        (AXIS_ANGLE, -9.0, 9.0, 2 * math.pi),  # ... and a turn at the most
+    ],
+)
+def test_a_turn_is_forgiven_what_float32_cannot_help(
+    form: RotationForm, low: float, high: float, size: float
+) -> None:
+    """
+    By the largest numbers that it is written with.
+    """
+    (orientation,) = Orientation.of(wrist(form, low=low, high=high))
+    assert 4 * 2**-23 * size == pytest.approx(orientation.slack, rel=1e-12)
 
 
 def test_a_norm_at_its_edge_is_still_a_rotation_as_float32() -> None:
