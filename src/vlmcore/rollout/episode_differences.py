@@ -118,11 +118,17 @@ class ReportDifference:
         return self.today.safe_for_handoff and not self.recorded.safe_for_handoff
 
     def __str__(self) -> str:
-        said = (
-            f"{name} {_said(self.recorded, name)} -> {_said(self.today, name)}"
-            for name in self.fields
-        )
-        return f"step {self.index}: {', '.join(said)}"
+        return f"step {self.index}: {', '.join(self._changes())}"
+
+    def _changes(self) -> Iterator[str]:
+        for name in self.fields:
+            was, now = getattr(self.recorded, name), getattr(self.today, name)
+            if name != "counts":
+                yield f"{name} {getattr(was, 'value', was)} -> {getattr(now, 'value', now)}"
+                continue
+            for kind, count in was.items():
+                if count != now[kind]:
+                    yield f"counts[{kind.value}] {count} -> {now[kind]}"
 
 
 def recheck(episode: EpisodeReader, gate: SafetyGate) -> Iterator[ReportDifference]:
@@ -167,9 +173,3 @@ def _report_today(step: EpisodeStep, gate: SafetyGate, names: tuple[str, ...]) -
         report = error.report
     assert isinstance(report, SafetyReport)
     return report.summary()
-
-
-def _said(summary: SafetySummary, name: str) -> Any:
-    """Show what a report says shortly: counts by their sum, enums by their value."""
-    value = summary.total if name == "counts" else getattr(summary, name)
-    return getattr(value, "value", value)

@@ -45,9 +45,26 @@ def test_tighter_limits_tell_what_they_would_have_refused(episode: EpisodeReader
     assert ("mode", "counts", "safe_for_handoff", "reason") == first.fields
     assert 2 == first.today.counts[ViolationKind.STEP]
     assert (
-        "step 0: mode clamp -> block, counts 0 -> 2, safe_for_handoff True -> False, "
+        "step 0: mode clamp -> block, counts[step] 0 -> 2, safe_for_handoff True -> False, "
         "reason None -> violations" == str(first)
     )
+
+
+def test_counts_that_add_up_to_the_same_are_told_by_their_kinds(tmp_path: Path) -> None:
+    """
+    "counts 8 -> 8" said that something had changed, and not what.
+    """
+    chunk = proposal([[0.05, 0.0], [0.3, 0.0]])  # a step of 0.25
+    path = tmp_path / "run.jsonl"
+    with EpisodeWriter(path, EpisodeHeader(embodiment=ROBOT)) as writer:
+        report = GATE.check(chunk, last_command=[0.0, 0.0])
+        writer.record(observation(), chunk, report, last_command=[0.0, 0.0], at_s=7.0)
+    narrow = ActionDim(name="x", low=-0.1, high=0.1, max_step=0.3)
+    today = SafetyGate(space=space(narrow, joint(name="y")), remedy=Remedy.REPORT)
+    (found,) = recheck(EpisodeReader(path), today)
+    assert (1, 1) == (found.recorded.total, found.today.total)
+    assert "counts[out_of_bounds] 0 -> 1, counts[step] 1 -> 0" in str(found)
+    assert "counts 1" not in str(found)
 
 
 def test_wider_limits_tell_what_they_would_have_let_pass(tmp_path: Path) -> None:
