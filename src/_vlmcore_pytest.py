@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("vlmcore", "promises of policies")
     group.addoption(
         _POLICY,
+        action="append",
         metavar="MODULE:FACTORY",
         help="hold the policies that FACTORY() makes to every promise of vlmcore's policies",
     )
@@ -53,7 +54,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"vlmcore_policy: a promise that the policy of {_POLICY} is held to"
     )
-    if config.getoption(_POLICY) is not None:
+    policies = config.getoption(_POLICY)
+    if policies is not None:
+        if len(policies) > 1:
+            given = " and ".join(policies)
+            raise pytest.UsageError(f"{_POLICY}: got {given}, expected one: run pytest for each")
         from vlmcore.testing.pytest_plugin import PolicyChecks  # noqa: PLC0415 - it loads NumPy
 
         checks = PolicyChecks.from_options(config)

@@ -137,9 +137,9 @@ def readonly_float64(value: Any, *, field: str, axes: str) -> Float64Array:
 def _array_of_lists(value: Any, field: str, axes: str) -> npt.NDArray[Any]:
     """Read nested lists; NumPy by itself takes ``[True, "1.5"]`` for numbers."""
     if not isinstance(value, (list, tuple)):
-        raise ContractError(
-            field, f"got {type(value).__name__}, expected an array or lists of numbers, axes {axes}"
-        )
+        way_out = ": .numpy() makes one" if hasattr(value, "numpy") else ""
+        expected = f"expected an array or lists of numbers, axes {axes}{way_out}"
+        raise ContractError(field, f"got {type(value).__name__}, {expected}")
     inner = axes[1:-1].partition(", ")[2]
     if not inner or not value:
         _require_numbers(value, field)

@@ -47,7 +47,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def as_array(values: npt.NDArray[Any], dtype: Any, copy: bool | None) -> npt.NDArray[Any]:
+def as_array(values: npt.NDArray[Any], dtype: Any, *, copy: bool | None) -> npt.NDArray[Any]:
     """
     Answer NumPy's ``__array__`` with *values*, which are copied only if they have to be.
 

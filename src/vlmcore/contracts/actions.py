@@ -142,7 +142,7 @@ class ActionChunk:
         copy: bool | None = None,  # noqa: FBT001 - NumPy calls it so
     ) -> npt.NDArray[Any]:
         """Give the values to NumPy: ``np.asarray(chunk)`` is they, and cannot be written to."""
-        return as_array(self.values, dtype, copy)
+        return as_array(self.values, dtype, copy=copy)
 
     @property
     def horizon(self) -> int:

@@ -130,7 +130,7 @@ class VettedChunk:
         copy: bool | None = None,  # noqa: FBT001 - NumPy calls it so
     ) -> npt.NDArray[Any]:
         """Give the values to NumPy: ``np.asarray(vetted)`` is they, and cannot be written to."""
-        return as_array(self.values, dtype, copy)
+        return as_array(self.values, dtype, copy=copy)
 
     @property
     def horizon(self) -> int:

@@ -29,7 +29,7 @@ class PolicyUnderTest:
         self._loop: asyncio.AbstractEventLoop | None = None
         try:
             self._made = self._awaited(make_policy())
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise BrokenPromiseError(f"making it {said(error)}") from error
         closes = _has(self._made, "close")
         awaits = inspect.iscoroutinefunction(getattr(self._made, "infer", None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import importlib
 import pkgutil
 import threading
@@ -18,6 +19,7 @@ __all__ = ["BrokenPromiseError", "keep_within", "require", "said"]
 _NOT_THEIRS = (
     str(Path(__file__).parents[1]),
     str(Path(asyncio.__file__).parent),
+    str(Path(concurrent.futures.__file__).parent),
     str(Path(importlib.__file__).parent),
     pkgutil.__file__,
     "<frozen importlib",

@@ -81,7 +81,7 @@ class PolicyChecks:
         Raises:
             pytest.UsageError: If something is not as described; in one line.
         """
-        spec: str = config.getoption(_POLICY)
+        (spec,) = config.getoption(_POLICY)
         examples: int = config.getoption(_EXAMPLES)
         patience_s: float = config.getoption("--vlmcore-patience")
         robot: str | None = config.getoption(_EMBODIMENT)

@@ -9,6 +9,7 @@ import pytest
 
 from safety_cases import JOINT, chunk, gate, joint, space
 from vlmcore.contracts._charts import chart_of
+from vlmcore.contracts.presets import PRESETS
 from vlmcore.errors import ContractError
 from vlmcore.safety import Remedy
 
@@ -23,6 +24,16 @@ def test_a_preview_marks_what_a_report_found() -> None:
     red = [int((image == (0xD1, 0x00, 0x1F)).all(axis=2).sum()) for image in images]
 
     assert 0 == red[0] < red[1]
+
+
+def test_a_robot_stands_for_its_actions() -> None:
+    """
+    Whoever has an embodiment need not know that a space is in it.
+    """
+    robot = PRESETS["ALOHA bimanual template"]
+    made = chunk([[0.0] * 14], *robot.actions.names)
+    drawn = [made.preview(space=each, width_px=400) for each in (robot, robot.actions)]
+    np.testing.assert_array_equal(*drawn)
 
 
 def test_a_plot_is_a_figure_with_the_values() -> None:

@@ -365,6 +365,19 @@ def test_chunks_that_are_equal_have_one_hash() -> None:
     assert 2 == len({one, chunk([[0.0, 1.0]])})
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"), [({"numpy": lambda _: None}, ": .numpy() makes one"), ({}, "")]
+)
+def test_a_tensor_is_told_how_it_becomes_an_array(fields: dict[str, Any], said: str) -> None:
+    """
+    "got Tensor" is true, and no help.
+    """
+    with pytest.raises(ContractError) as error:
+        chunk(type("Tensor", (), fields)())
+    expected = "expected an array or lists of numbers, axes [T, D]"
+    assert f"values: got Tensor, {expected}{said}" == str(error.value)
+
+
 def test_numpy_takes_a_chunk_for_its_values() -> None:
     """
     It was an array of one object, of no axes.

@@ -53,6 +53,10 @@ def fails():
     raise RuntimeError("no accelerator")
 
 
+def leaves():
+    raise SystemExit(3)
+
+
 def nothing():
     return None
 
@@ -223,6 +227,14 @@ def test_the_same_numbers_are_asked_for_only_if_wanted(run, pytester: pytest.Pyt
         (
             ["reach:fails"],
             "--vlmcore-policy: 'reach:fails': making it raised RuntimeError: no accelerator *",
+        ),
+        (
+            ["reach:leaves"],
+            "--vlmcore-policy: 'reach:leaves': making it raised SystemExit: 3 (reach.py:*)",
+        ),
+        (
+            ["reach:make", "--vlmcore-policy", "reach:silent"],
+            "--vlmcore-policy: got reach:make and reach:silent, expected one: run pytest for each",
         ),
         (["reach:nothing"], "--vlmcore-policy: 'reach:nothing': info raised AttributeError: *"),
         (
