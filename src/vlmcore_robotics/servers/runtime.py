@@ -120,10 +120,12 @@ class PolicyRuntime:
         """
         Ask for the next actions.
 
+        What the policy raises beside errors of vlmcore is logged, and told as `PolicyRefusedError`
+        by the name of its class only. If the result is cancelled before its turn comes, the policy
+        is not asked.
+
         Returns:
-            What will hold them, or an error of vlmcore: what the policy raises beside those is
-            logged, and told as `PolicyRefusedError` by the name of its class only. Cancelled
-            before its turn comes, the policy is not asked.
+            What will hold the chunk or the error.
 
         Raises:
             PolicyUnavailableError: If too many wait already.

@@ -981,7 +981,7 @@ def test_encryption_on_one_side_only_is_told_as_such(ask: Ask, authority: trustm
         misbehaving(
             lambda c: (c.recv(4096), c.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"))
         ) as url,
-        pytest.raises(PolicyError, match="does not speak TLS|hung up before anything was asked"),
+        pytest.raises(PolicyError, match=r"does not speak TLS|hung up before anything was asked"),
     ):
         ask(url.replace("ws://", "wss://"))
     with (
