@@ -24,7 +24,7 @@ def bound_of(dim: ActionDim, rate_hz: float) -> float | None:
 
 def slack_of(dim: ActionDim, bound: float) -> float:
     """Say what float32 is forgiven in a step."""
-    largest = max(abs(dim.low), abs(dim.high), bound)
+    largest = max(abs(dim.low), abs(dim.high), bound if bound < math.inf else 0.0)
     return min(largest / 2**21, bound / 100)
 
 

@@ -45,9 +45,9 @@ def hand_off(
             robot.
 
     Raises:
-        UnsafeActionError: If the actions are older than that, were observed after *now_s*, or keep
-            the limits of a template only, or of nobody knows what. The sink is not called. The
-            report says so, and not that they are safe.
+        UnsafeActionError: If the actions are older than that, were observed after *now_s*, keep
+            the limits of a template only, or of nobody knows what, or are not what was vetted any
+            more. The sink is not called. The report says so, and not that they are safe.
         ContractError: If *vetted* was not made by a gate, or another argument is not as described.
 
     Example:
@@ -69,6 +69,13 @@ def hand_off(
         raise ContractError(
             "vetted",
             f"got {type(vetted).__name__}, expected a VettedChunk: SafetyGate.vet() makes one",
+        )
+    if not vetted.is_intact:
+        _refuse(
+            vetted,
+            RefusalReason.ALTERED,
+            "values: got others than those that were vetted, expected nobody to write to them: "
+            "torch does, give it a copy",
         )
     if isinstance(sink, type) or not callable(getattr(sink, "accept", None)):
         raise ContractError(

@@ -9,11 +9,12 @@ from vlmcore.safety.audit import audit
 from vlmcore.safety.findings import Findings, Violation, ViolationKind
 from vlmcore.safety.gate import SafetyGate, VettedChunk
 from vlmcore.safety.latch import SafetyLatch
-from vlmcore.safety.remedies import Remedy
+from vlmcore.safety.remedies import NonFinite, Remedy
 from vlmcore.safety.report import RefusalReason, SafetyReport, SafetySummary
 
 __all__ = [
     "Findings",
+    "NonFinite",
     "RefusalReason",
     "Remedy",
     "SafetyGate",

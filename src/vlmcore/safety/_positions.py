@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -15,7 +15,7 @@ from vlmcore.contracts.embodiment import ActionSpace, Reference
 from vlmcore.errors import ContractError
 from vlmcore.safety._slack import slack_of
 
-__all__ = ["Positions", "read_position", "walk_within"]
+__all__ = ["Positions", "numbers_by_name", "read_position", "walk_within"]
 
 _A_LITTLE_LESS = 1 - 2.0**-51  # more than the three roundings between a room and its end
 
@@ -121,13 +121,28 @@ def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
             f"got names with missing {missing} and unknown {unknown}, expected the dimensions that "
             f"declare position_low and position_high: {', '.join(names) or 'there are none'}",
         )
-    numbers = [position[name] for name in names]
+    numbers = numbers_by_name("position", position, names)
     if set(map(type, numbers)) != {float}:  # what nearly every caller gives
         numbers = [plain_float(number) for number in numbers]
     if not all(type(number) is float and math.isfinite(number) for number in numbers):
         for name, number in zip(names, numbers, strict=True):
             require_finite(**{f"position[{name!r}]": number})
     return np.array(numbers, np.float64)
+
+
+def numbers_by_name(field: str, known: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """
+    Take what *known* has by *names*, whatever it says that its keys are.
+
+    Raises:
+        ContractError: If there is none by a name.
+    """
+    try:
+        return [known[name] for name in names]
+    except LookupError as error:
+        raise ContractError(
+            field, f"got keys without a value ({error!r:.80}), expected a number for each"
+        ) from error
 
 
 def walk_within(

@@ -12,7 +12,7 @@ from vlmcore._rotations import bounds_of_measure, is_rotation, measure
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
 from vlmcore.safety._orientations import find_turns
-from vlmcore.safety._positions import Positions, read_position
+from vlmcore.safety._positions import Positions, numbers_by_name, read_position
 from vlmcore.safety._rules import Rules
 from vlmcore.safety._slack import STEP_SLACK
 from vlmcore.safety.findings import KINDS, MEASURES, Findings, ViolationKind
@@ -41,8 +41,9 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
     Args:
         values: Actions in the order of the space, shape ``[T, D]``, at least one step.
         space: What may be commanded.
-        last_command: What was sent before, shape ``[D]`` or numbers by name; ``None`` if nobody
-            knows. Then every target is found to start from nowhere, and changes start from zero.
+        last_command: What was sent before, shape ``[D]`` in the order of the space, or numbers by
+            name; ``None`` if nobody knows. Then every target is found to start from nowhere, and
+            changes start from zero.
         position: Where the things are that move, as measured, before the first step: numbers by the
             names of `ActionSpace.position_names`. ``None`` if nobody knows; then each of them that
             is moved at all is found.
@@ -62,6 +63,8 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
         >>> print(findings.violations()[0])
         step 1, 'x': 0.2 too far from the step before (limit 0.1)
     """
+    if not isinstance(space, ActionSpace):
+        raise ContractError("space", f"got {type(space).__name__}, expected an ActionSpace")
     array = readonly_float64(values, field="values", axes="[T, D]")
     width = len(space.dims)
     if len(array) == 0 or array.shape[1] != width:
@@ -99,7 +102,7 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
                 f"got names with missing {missing} and unknown {unknown}, "
                 f"expected {', '.join(names)}",
             )
-        last_command = [last_command[name] for name in names]
+        last_command = numbers_by_name("last_command", last_command, names)
     # What nearly every caller gives needs no reading.
     if (
         type(last_command) is np.ndarray
@@ -121,6 +124,12 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
             f"got {reference[dim]} for {names[dim]!r}, expected finite numbers, "
             "or None where nobody knows",
         )
+    with np.errstate(all="ignore"):  # what is too large or too small is no rotation
+        _check_rotations(reference, space)
+    return reference
+
+
+def _check_rotations(reference: Float64Array, space: ActionSpace) -> None:
     for group in space.rotations:
         numbers = reference[group.columns(space.dims)]
         if not is_rotation(numbers, group.form, STEP_SLACK):
@@ -131,7 +140,6 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
                 f"got {MEASURES[group.form]} {measure(numbers, group.form):g} of {group.name!r}, "
                 f"expected {least:g} to {most:g}, as {group.form} has{zeros}",
             )
-    return reference
 
 
 def find(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import attrs
 import numpy as np
 
-from vlmcore._arrays import BoolArray, Float64Array
+from vlmcore._arrays import BoolArray, Float64Array, immutable
+from vlmcore._copying import through_constructor
 from vlmcore._rotations import bounds_of_measure, measure
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.contracts.rotations import RotationForm, RotationGroup
@@ -93,14 +96,26 @@ class Violation:
 
     def __str__(self) -> str:
         where = "last command" if self.step is None else f"step {self.step}"
-        limit = "" if self.limit is None else f"limit {self.limit:g}"
+        value, limit = self._numbers()
         if self.form is None:
-            words = f"{self.value:g} {WORDS[self.kind]}{f' ({limit})' if limit else ''}"
+            words = f"{value} {WORDS[self.kind]}{f' ({limit})' if limit else ''}"
         elif self.kind is ViolationKind.STEP:
-            words = f"turns by {self.value:g} rad ({limit})"
+            words = f"turns by {value} rad ({limit})"
         else:
-            words = f"is no rotation ({MEASURES[self.form]} {self.value:g}, {limit})"
+            words = f"is no rotation ({MEASURES[self.form]} {value}, {limit})"
         return f"{where}, {self.name!r}: {words}"
+
+    def _numbers(self) -> tuple[str, str]:
+        """Write the number and the limit with as many digits as tell them apart."""
+        if self.limit is None:
+            return f"{self.value:g}", ""
+        value, limit = repr(self.value), repr(self.limit)
+        for digits in (6, 9, 12):
+            written = f"{self.value:.{digits}g}", f"{self.limit:.{digits}g}"
+            if written[0].lstrip("-") != written[1].lstrip("-"):
+                value, limit = written
+                break
+        return value, f"limit {limit}"
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -124,9 +139,19 @@ class Findings:
     values: Float64Array
     reference: Float64Array | None
     steps: Float64Array
-    masks: dict[ViolationKind, BoolArray]
+    masks: Mapping[ViolationKind, BoolArray]
     tally: tuple[int, ...]
     reached: Float64Array | None = None
+
+    def __attrs_post_init__(self) -> None:
+        keep = object.__setattr__  # the class is frozen, and what it holds is to be so too
+        masks = {kind: immutable(mask) for kind, mask in self.masks.items()}
+        keep(self, "masks", MappingProxyType(masks))
+        for field in ("values", "reference", "steps", "reached"):
+            array = getattr(self, field)
+            keep(self, field, None if array is None else immutable(array))
+
+    __reduce__ = through_constructor
 
     @property
     def kinds(self) -> frozenset[ViolationKind]:

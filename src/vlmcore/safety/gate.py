@@ -16,7 +16,7 @@ from vlmcore.safety._positions import read_position
 from vlmcore.safety._rules import Rules, space_digest
 from vlmcore.safety.audit import find, read_last_command
 from vlmcore.safety.findings import Findings, ViolationKind
-from vlmcore.safety.remedies import Remedy, can_return, can_stay, clamp, hold
+from vlmcore.safety.remedies import NonFinite, Remedy, can_return, can_stay, clamp, hold
 from vlmcore.safety.report import RefusalReason, SafetyReport
 from vlmcore.safety.vetted import VettedChunk, _issue
 
@@ -39,6 +39,9 @@ class SafetyGate:
         limits_source: Where the limits of *space* come from; ``None`` if nobody says, and then
             nothing is handed on. An embodiment says it itself, and this stays ``None``.
         remedy: What to do about a chunk that breaks a limit.
+        non_finite: What `Remedy.CLAMP` does about values that are not finite. Under
+            `NonFinite.TRUNCATE` what leaves has fewer steps than were looked at, and nothing leaves
+            if the first one is lost; other remedies take `NonFinite.HOLD` alone.
         execution_horizon: How many steps of a chunk will be executed, from the first; ``None`` for
             all. Only these are looked at, and only these leave.
         reorder: Whether a chunk with the names of the space in another order is put in order; if
@@ -64,6 +67,7 @@ class SafetyGate:
     embodiment: Embodiment | None = None
     limits_source: LimitsSource | None = None
     remedy: Remedy = Remedy.BLOCK
+    non_finite: NonFinite = NonFinite.HOLD
     execution_horizon: int | None = None
     reorder: bool = False
     actions: ActionSpace = attrs.field(init=False)
@@ -89,6 +93,13 @@ class SafetyGate:
                     "says where its limits come from",
                 )
         require_member(Remedy, remedy=self.remedy)
+        require_member(NonFinite, non_finite=self.non_finite)
+        if self.non_finite is NonFinite.TRUNCATE and self.remedy is not Remedy.CLAMP:
+            raise ContractError(
+                "non_finite",
+                f"got {self.non_finite} with {self.remedy}, expected {NonFinite.HOLD}: only "
+                f"{Remedy.CLAMP} lets a part of a chunk pass",
+            )
         if self.execution_horizon is not None:
             require_count(execution_horizon=self.execution_horizon)
         if not isinstance(self.reorder, bool):
@@ -118,8 +129,9 @@ class SafetyGate:
         Args:
             chunk: What a policy proposes, with the names of the space.
             last_command: What was sent to the robot last, shape ``[D]`` or numbers by name; its
-                state, if nothing was sent yet. ``None`` if nobody knows: then no target is safe,
-                however near it is, and changes start from zero.
+                state, if nothing was sent yet. Its order is that of the space, also where the
+                chunk has another. ``None`` if nobody knows: then no target is safe, however near it
+                is, and changes start from zero.
             position: Where the things are that changes and rates move, as measured, before the
                 first step: numbers by the names of `ActionSpace.position_names`. ``None`` if nobody
                 knows: then no change or rate of theirs is safe but zero.
@@ -136,7 +148,7 @@ class SafetyGate:
         safe, reason = values, None
         if findings is not None:
             safe, reason = self._remedied(values, findings, at)
-        changed = safe is not values and not np.array_equal(safe, values)
+        changed = reason is None and safe is not values and not np.array_equal(safe, values)
         report = self._report(
             chunk,
             values,
@@ -209,6 +221,15 @@ class SafetyGate:
     ) -> tuple[Float64Array, RefusalReason | None]:
         """Make *values* safe; where that cannot be, give them as they are, and say why."""
         rules, reference = self._rules, findings.reference
+        if self.non_finite is NonFinite.TRUNCATE and ViolationKind.NON_FINITE in findings.kinds:
+            lost = findings.masks[ViolationKind.NON_FINITE].any(axis=1)
+            values = values[: int(np.argmax(lost))]
+            if not len(values):
+                return values, RefusalReason.NOTHING_LEFT
+            rest = find(values, rules, reference, position=position)
+            if rest is None:
+                return values, None
+            findings = rest
         with np.errstate(all="ignore"):  # what overflows is out of reach, and refused
             if (why := _why_no_remedy(self.remedy, findings, rules)) is not None:
                 return values, why

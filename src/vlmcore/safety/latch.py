@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 
@@ -25,8 +25,8 @@ class SafetyLatch:
     tripped: nothing passes any more until `rearm` is called, which is for a person to do, who has
     looked at what the policy did, and not for the loop that drives the robot.
 
-    It is safe for threads, which take turns; what is in a row is in the order of their turns. Use
-    one for each robot.
+    It is safe for threads, which take turns; what is in a row is in the order of their turns. A
+    signal handler may `rearm` it at any time. Use one for each robot: there are no copies.
 
     Args:
         gate: Vets each chunk.
@@ -58,7 +58,11 @@ class SafetyLatch:
         self._max_consecutive = max_consecutive
         self._consecutive = 0
         self._last: SafetyReport | None = None  # of the chunk that tripped it, from then on
-        self._turn = threading.Lock()
+        self._turn = threading.RLock()  # a signal handler may come in between
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse: of two latches for one robot each would count the half."""
+        raise TypeError("a SafetyLatch is not copied or pickled: make another around its gate")
 
     @property
     def gate(self) -> SafetyGate:

@@ -12,7 +12,7 @@ from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore.safety._positions import walk_within
 from vlmcore.safety._rules import Levels, Rules, short_way
 
-__all__ = ["Remedy", "can_return", "can_stay", "clamp", "hold"]
+__all__ = ["NonFinite", "Remedy", "can_return", "can_stay", "clamp", "hold"]
 
 
 class Remedy(enum.Enum):
@@ -22,6 +22,13 @@ class Remedy(enum.Enum):
     CLAMP = "clamp"  # move each value to the nearest one that keeps the limits
     HOLD = "hold"  # discard it: stay at the last command, and stop what is driven by changes
     REPORT = "report"  # change nothing; as BLOCK, an unsafe chunk does not pass
+
+
+class NonFinite(enum.Enum):
+    """What `Remedy.CLAMP` does about a value that is not finite."""
+
+    HOLD = "hold"  # hold the last step in that dimension, and go on
+    TRUNCATE = "truncate"  # end the chunk before that step, in all dimensions
 
 
 def can_return(reference: Float64Array, rules: Rules) -> bool:

@@ -38,6 +38,8 @@ class RefusalReason(enum.Enum):
     OBSERVED_IN_FUTURE = "observed_in_future"  # it was seen by another clock
     TEMPLATE_LIMITS = "template_limits"  # the limits that it keeps are a template's
     LIMITS_UNKNOWN = "limits_unknown"  # nobody says whose limits it keeps
+    NOTHING_LEFT = "nothing_left"  # the first step is not finite, and the chunk is cut off there
+    ALTERED = "altered"  # somebody wrote to the values after they were vetted
 
 
 def _all_counts(value: Any) -> Any:
@@ -140,11 +142,12 @@ class SafetyReport:
         action_mode: What the embodiment calls its way of control.
         policy_source: Which policy proposed the chunk.
         input_horizon: How many steps it proposed.
-        execution_horizon: How many of them were looked at and are to be executed.
+        execution_horizon: How many of them were looked at. As many leave, or fewer under
+            `NonFinite.TRUNCATE`: ``VettedChunk.horizon`` says how many there are to execute.
         action_dim: How many dimensions there are.
         mode: What the gate was to do about violations.
         previous_action_provided: Whether the last command was known.
-        changed: Whether what leaves differs from what came.
+        changed: Whether what leaves differs from what came, or is a part of it.
         safe_for_handoff: Whether what leaves keeps every limit, from the last command on.
         reason: Why not; ``None`` if it is safe.
         findings: What was found in what came, as arrays; ``None`` if nothing was.

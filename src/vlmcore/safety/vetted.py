@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from vlmcore._arrays import Float64Array, UInt8Array, immutable
+from vlmcore._arrays import BoolArray, Float64Array, UInt8Array, immutable
 from vlmcore._copying import as_array
 from vlmcore.charts.chart import Chart
 from vlmcore.charts.drawing import draw, figure
@@ -35,6 +35,16 @@ __all__ = ["VettedChunk"]
 _ONLY = "only SafetyGate.vet() makes a VettedChunk"
 
 
+@attrs.frozen(eq=False)
+class _Marks:
+    """The marks of the steps that left."""
+
+    marked: BoolArray
+
+    def marks(self) -> BoolArray:
+        return self.marked
+
+
 class VettedChunk:
     """
     Actions within every limit from the last command on; only `SafetyGate.vet` makes them.
@@ -44,7 +54,8 @@ class VettedChunk:
     from the values is no longer vetted either.
 
     Attributes:
-        values: Shape ``[T, D]``, float64, in memory that nobody can write to.
+        values: Shape ``[T, D]``, float64, in memory that cannot be written to, but by what does not
+            ask whether it may, as torch: hand it a copy.
         names: What each dimension is.
         source: Which policy proposed the actions.
         observed_at_s: Reading of the caller's monotonic clock at the newest frame that the policy
@@ -60,6 +71,7 @@ class VettedChunk:
     """
 
     __slots__ = (
+        "_bytes",
         "_rules",
         "last_command",
         "limits_source",
@@ -85,6 +97,7 @@ class VettedChunk:
     space_digest: str
     last_command: Float64Array | None
     position: Mapping[str, float] | None
+    _bytes: bytes
     _rules: Rules
 
     def __new__(cls, *_: object, **__: object) -> VettedChunk:
@@ -138,6 +151,19 @@ class VettedChunk:
         return len(self.values)
 
     @property
+    def is_intact(self) -> bool:
+        """
+        Whether the values are still what was vetted.
+
+        Torch and all that takes memory by DLPack write to read-only arrays too. What they did to
+        the values is seen here, by a copy that nobody else has; `hand_off` and `as_float32` refuse
+        what is not intact.
+        """
+        values, width = self.values, len(self.names)
+        is_shaped = values.dtype == np.float64 and values.shape[1:] == (width,)
+        return is_shaped and values.tobytes() == self._bytes
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the values as little-endian float64, row by row."""
         return hashlib.sha256(self.values.astype("<f8").tobytes()).hexdigest()
@@ -186,15 +212,15 @@ class VettedChunk:
         return vetted_html(self, self._chart())
 
     def _chart(self) -> Chart:
-        findings = self.report.findings
+        findings, horizon = self.report.findings, self.horizon  # there may have been more steps
         return chart_of(
             self.values,
             self.names,
             title=f"{self.source}, vetted: {self.horizon} x {len(self.names)}",
             space=self._rules.space,
-            report=self.report,
+            report=_Marks(self.report.marks()[:horizon]),
             last_command=self.last_command,
-            proposed=None if findings is None else findings.values,
+            proposed=None if findings is None else findings.values[:horizon],
         )
 
     def as_float32(self) -> npt.NDArray[np.float32]:
@@ -212,9 +238,11 @@ class VettedChunk:
 
         Raises:
             UnsafeActionError: If float32 is too coarse to write values that keep the limits of this
-                space.
+                space, or the values are not what was vetted any more.
         """
         rules = self._rules
+        if not self.is_intact:
+            raise self._refusal(RefusalReason.ALTERED, self.report.findings)
         with np.errstate(all="ignore"):  # what overflows is brought back, or found below
             rounded = round_inward(self.values, rules.low, rules.high)
             left = self._wrong_with(rounded)
@@ -223,15 +251,12 @@ class VettedChunk:
                 rounded[:, at] = round_sums(self.values[:, at], rules.low[at], rules.high[at])
                 left = self._wrong_with(rounded)
         if left is not None and left.kinds - {ViolationKind.REFERENCE_OUT_OF_BOUNDS}:
-            reason = RefusalReason.FLOAT32_TOO_COARSE
-            report = attrs.evolve(
-                self.report,
-                safe_for_handoff=False,
-                reason=reason,
-                findings=left,
-            )
-            raise UnsafeActionError(report, reason.value)
+            raise self._refusal(RefusalReason.FLOAT32_TOO_COARSE, left)
         return immutable(rounded)
+
+    def _refusal(self, reason: RefusalReason, findings: Findings | None) -> UnsafeActionError:
+        report = attrs.evolve(self.report, safe_for_handoff=False, reason=reason, findings=findings)
+        return UnsafeActionError(report, reason.value)
 
     def _wrong_with(self, rounded: npt.NDArray[np.float32]) -> Findings | None:
         rules, values = self._rules, rounded.astype(np.float64)
@@ -255,6 +280,7 @@ def _issue(
     names = rules.space.names
     keep = object.__setattr__
     keep(vetted, "values", immutable(values))
+    keep(vetted, "_bytes", values.tobytes())
     keep(vetted, "names", names)
     keep(vetted, "source", chunk.source)
     keep(vetted, "observed_at_s", chunk.observed_at_s)
