@@ -23,7 +23,7 @@ class ExitCode(enum.IntEnum):
 _MEANINGS = {
     ExitCode.DONE: "everything was done; an answer that is cut at --max-new-tokens counts as done",
     ExitCode.INCOMPLETE: "an image could not be described, the model fell into a loop over it, "
-    "or a file or the output cannot be used",
+    "or a file cannot be used",
     ExitCode.USAGE: "the command line is not right; nothing was done",
     ExitCode.NO_MODEL: "the model could not be loaded",
     ExitCode.NO_PACKAGE: "a package is not installed; the message says which",

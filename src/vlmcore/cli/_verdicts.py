@@ -93,10 +93,10 @@ def _words(violation: Violation, space: ActionSpace) -> str:
         case ViolationKind.OUT_OF_BOUNDS | ViolationKind.REFERENCE_OUT_OF_BOUNDS:
             side = "above high" if violation.value > dim.high else "below low"
             return f"{where}, {name}: {value}{unit} is {side}, {limit}{unit}"
-        case ViolationKind.STEP if violation.form is not None:
-            return f"{where}, {name}: turns by {value} rad, at most {limit} rad is allowed"
         case ViolationKind.STEP:
             change = "speeds up" if dim.reference.is_change else "moves"
+            if violation.form is not None:
+                change, unit = "turns", " rad"
             return f"{where}, {name}: {change} by {value}{unit}, at most {limit}{unit} is allowed"
         case ViolationKind.POSITION:
             return f"{where}, {name}: leads to {value}, beyond the position {limit}"

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rotation_cases import turn, wrist
 from safety_cases import GRIPPER, SLIDE, chunk, joint, space
 from vlmcore.cli import main
 from vlmcore.contracts.actions import ActionStep
@@ -854,6 +855,22 @@ def test_of_many_violations_the_first_are_described_and_all_are_counted(check, f
     assert "8192 out of bounds" in done.out
     assert len(done.out.splitlines()) < 20
     assert "  and 8184 more\n" in done.out
+
+
+def test_a_rotation_is_told_by_its_name_and_in_radians(command, files) -> None:
+    """
+    Its first number moves by nothing that a person can act on; and zeros are no rotation.
+    """
+    robot = attrs.evolve(ROBOT, actions=wrist())
+    files.robot.write_text(embodiment_to_json(robot))
+    files.safe.write_text(json.dumps([turn(0.5).tolist(), [0, 0, 0, 2]]))
+    words = ("actions", "check", files.safe, "--embodiment", files.robot, "--previous")
+    done = command(*words, "0,0,0,1")
+
+    assert "step 0, 'wrist': turns by 0.5 rad, at most 0.1 rad is allowed\n" in done.out
+    assert "step 1, 'wrist': is no rotation (norm 2, limit 1.01)\n" in done.out
+    zeros = command(*words, "zero")
+    assert (2, True) == (zeros.code, "zeros are no rotation" in zeros.err)
 
 
 def test_a_position_between_levels_is_told(command, files) -> None:
