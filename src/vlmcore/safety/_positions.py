@@ -77,7 +77,7 @@ class Positions:
         return path
 
     def leads_out(
-        self, values: Float64Array, reached: Float64Array, slack: float = 0.0
+        self, values: Float64Array, reached: Float64Array, slack: float
     ) -> BoolArray | None:
         """
         Say which actions lead out, shape ``[T, P]``; ``None`` if none does.

@@ -98,6 +98,29 @@ def test_standing_still_is_allowed_wherever_the_robot_is() -> None:
     assert [("position", 0, -0.7, -0.5)] == found([-5e-324], at=-0.7)
 
 
+def test_from_outside_the_way_in_passes_as_it_came() -> None:
+    """
+    It is not further out, though it is still outside.
+    """
+    for side in (1, -1):
+        assert [-0.05 * side] == vetted([-0.05 * side], at=0.7 * side, remedy=Remedy.BLOCK)
+
+
+def test_what_is_found_of_positions_is_found_where_it_is() -> None:
+    """
+    One row for what nobody knows, one a step for what leads out; and where there is no bound of
+    positions there is no place that is reached.
+    """
+    both = space(JOINT, MOVED)
+    values = [[0.0, 0.04], [0.0, 0.04]]
+    (unknown,) = audit(values, both, last_command=[0, 0]).masks.values()
+    assert (np.bool_, [[False, True]]) == (unknown.dtype, unknown.tolist())
+    findings = audit(values, both, last_command=[0, 0], position={"dx": 0.45})
+    (out,) = findings.masks.values()
+    assert (np.bool_, [[False, False], [False, True]]) == (out.dtype, out.tolist())
+    np.testing.assert_allclose([[NAN, 0.49], [NAN, 0.53]], findings.reached)
+
+
 def test_from_outside_the_way_in_does_not_lead_out_on_the_other_side() -> None:
     """
     A narrow range can be jumped over.
@@ -221,7 +244,8 @@ def test_what_is_forgiven_is_not_forgiven_again() -> None:
     """
     slack = float(Positions.of(space(MOVED)).slack[0])
     assert 4 * 2**-23 * 0.5 == slack
-    assert [] == found([0.9 * slack], at=0.5)
+    assert [] == found([slack], at=0.5)
+    assert [] == found([-slack], at=-0.5)
     assert [1] == [step for _, step, *_ in found([0.9 * slack, 0.9 * slack], at=0.5)]
     assert [0] == [step for _, step, *_ in found([1.1 * slack], at=0.5)]
 

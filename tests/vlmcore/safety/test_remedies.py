@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import attrs
 import numpy as np
 import pytest
 
@@ -189,6 +190,8 @@ def test_a_discrete_change_stops_at_once_and_speeds_up_by_its_steps() -> None:
     """
     assert [0.0, -1.0, -2.0, 0.0, 0.0] == clamped([0, -2, -2, NAN, 2], PULSE, 2.0)
     assert [-1.0] == clamped([-2], PULSE, None)
+    nudge = attrs.evolve(PULSE, levels=(-1.0, 0.0, 1.0), max_step=None)
+    assert [0.0, -1.0, 0.0] == clamped([NAN, -1.0, NAN], nudge, 1.0)
     assert [-1.0] == clamped([-2], PULSE, 2.0)  # between what it was and zero there is no step
 
 

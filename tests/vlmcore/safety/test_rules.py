@@ -36,6 +36,7 @@ def test_a_step_is_forgiven_what_float32_cannot_help(low, high, max_step, slack)
         ((-1.0, 1.0), 4 * 2**-23),
         ((-8.0, 0.0, 1.0), 32 * 2**-23),  # of the largest, on whichever side it is
         ((1e6, 1e6 + 1e-3, 2e6), 1e-5),  # float32 is too coarse here: a hundredth of the least gap
+        ((0.0, 1e6, 1e6 + 1e-3), 1e-5),
         ((-1.5e308, 1.5e308), 1.5e308 * 2**-21),
     ],
 )
