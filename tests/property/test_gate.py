@@ -6,6 +6,7 @@ import functools
 import math
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
@@ -21,7 +22,7 @@ from property.gate_oracle import (
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace, Reference
 from vlmcore.errors import UnsafeActionError
-from vlmcore.safety import Remedy, SafetyGate, VettedChunk, ViolationKind
+from vlmcore.safety import NonFinite, Remedy, SafetyGate, VettedChunk, ViolationKind
 
 HOSTILE = (math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 1e308, -1e308, 1e39)
 SCALES = (1e-6, 1.0, 1.0, 1e4)
@@ -257,6 +258,31 @@ def test_vetting_twice_changes_nothing(case: Any, remedy: Remedy) -> None:
     assert not twice.report.changed
     kinds = {kind for kind, count in twice.report.counts.items() if count}
     assert kinds <= {ViolationKind.REFERENCE_OUT_OF_BOUNDS}
+
+
+@given(cases())
+def test_any_non_finite_value_truncates_the_chunk_there(case: Any) -> None:
+    """
+    Where that is asked for, what leaves is what CLAMP makes of the steps before it.
+    """
+    space, chunk, known = case
+    gate = SafetyGate(space=space, remedy=Remedy.CLAMP, non_finite=NonFinite.TRUNCATE)
+    came = outcome(gate, chunk, known)
+    lost = ~np.isfinite(chunk.values).all(axis=1)
+    count = int(np.argmax(lost)) if lost.any() else chunk.horizon
+    if not count:
+        assert isinstance(came, UnsafeActionError)
+        assert "nothing_left" == came.reason
+        return
+
+    start = attrs.evolve(chunk, values=chunk.values[:count])
+    clamped = outcome(SafetyGate(space=space, remedy=Remedy.CLAMP), start, known)
+
+    assert type(clamped) is type(came)
+    if isinstance(came, VettedChunk) and isinstance(clamped, VettedChunk):
+        assert clamped.values.tobytes() == came.values.tobytes()
+        assert came.report.changed is (clamped.report.changed or count < chunk.horizon)
+    assert isinstance(came, VettedChunk) or came.reason == clamped.reason
 
 
 @given(cases())

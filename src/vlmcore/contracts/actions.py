@@ -131,7 +131,7 @@ class ActionChunk:
             )
         require_name("source", self.source, max_characters=longest)
         require_finite(observed_at_s=self.observed_at_s)
-        if self.streams != ():
+        if not isinstance(self.streams, tuple) or self.streams:
             self._check_streams(width)
 
     __reduce__ = through_constructor

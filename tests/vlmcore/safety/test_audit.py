@@ -179,3 +179,12 @@ def test_values_that_are_refused_are_told_their_shape(values, message: str) -> N
     with pytest.raises(ContractError) as error:
         audit(values, space(joint()), last_command=[0.0])
     assert f"values: {message}" == str(error.value)
+
+
+@pytest.mark.parametrize("wrong", [None, JOINT, (JOINT,), "space"])
+def test_a_space_is_needed(wrong) -> None:
+    """
+    Without one there was an AttributeError.
+    """
+    with pytest.raises(ContractError, match=r"^space: got .*, expected an ActionSpace$"):
+        audit([[0.0]], wrong, last_command=None)

@@ -16,7 +16,7 @@ from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace, LimitsSource, Reference
 from vlmcore.contracts.presets import PRESETS
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety import RefusalReason, Remedy, SafetyGate, ViolationKind
+from vlmcore.safety import NonFinite, RefusalReason, Remedy, SafetyGate, ViolationKind
 
 NAN = math.nan
 SO100 = PRESETS["LeRobot SO-100 / SO-101 template"]
@@ -184,8 +184,8 @@ def test_a_gate_that_is_not_one_cannot_be_made(fields: dict, field: str) -> None
         (
             {"space": None, "embodiment": SO100, "limits_source": LimitsSource.MANUFACTURER},
             (
-                "limits_source: got LimitsSource.MANUFACTURER with an embodiment, expected None: the "
-                "embodiment says where its limits come from"
+                "limits_source: got LimitsSource.MANUFACTURER with an embodiment, expected None: "
+                "the embodiment says where its limits come from"
             ),
         ),
         (
@@ -371,3 +371,173 @@ def test_a_last_command_more_than_a_step_from_every_level_is_what_the_refusal_na
         gate.vet(chunk, last_command=[-3.0])
 
     assert "reference_out_of_bounds" == refused.value.reason
+
+
+CUT = {"remedy": Remedy.CLAMP, "non_finite": NonFinite.TRUNCATE}
+
+
+@pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("remedied", [False, True])
+def test_any_non_finite_value_truncates_the_chunk_there_where_that_is_asked_for(
+    lost: float, *, remedied: bool
+) -> None:
+    """
+    Any non-finite value truncates the chunk there, in whichever dimension: the rest is a prefix.
+    """
+    made = gate(JOINT, joint(name="y"), **CUT)
+    path = np.array([[0.05, 0.9 if remedied else 0.1], [0.1, 0.15], [0.15, 0.2], [0.2, 0.25]])
+    path[2, 1] = lost
+    came = made.vet(chunk(path, "x", "y"), last_command=[0.0, 0.0])
+
+    assert (2, 4, True) == (
+        came.horizon,
+        came.report.execution_horizon,
+        came.report.changed,
+    )
+    assert 1 == came.report.counts[ViolationKind.NON_FINITE]
+    assert (4, 2) == came.report.marks().shape
+    expected = path[:2].tolist() if not remedied else [[0.05, 0.1], [0.1, 0.15]]
+    assert expected == came.values.tolist()
+    again = made.vet(came.as_chunk(), last_command=[0.0, 0.0])
+    assert (expected, False) == (again.values.tolist(), again.report.changed)
+
+
+def test_steps_that_keep_every_limit_are_cut_off_and_not_clamped() -> None:
+    """
+    What float32 is forgiven in a step stays as it came.
+    """
+    ramp = np.float32(0.1) * np.arange(1, 6, dtype=np.float32)
+    ramp[4] = np.nan
+    came = gate(**CUT).vet(chunk(ramp[:, None]), last_command=[0.0])
+    assert ramp[:4].tobytes() == came.as_float32().tobytes()
+
+
+def test_nothing_leaves_if_the_first_step_is_not_finite_and_the_chunk_ends_there() -> None:
+    """
+    A chunk without steps is none.
+    """
+    with pytest.raises(UnsafeActionError) as error:
+        gate(**CUT).vet(chunk([[math.nan], [0.0]]), last_command=[0.0])
+    report = error.value.report
+    assert "nothing_left" == error.value.reason
+    assert (False, False) == (report.changed, report.safe_for_handoff)
+
+
+def test_only_clamp_lets_a_part_of_a_chunk_pass() -> None:
+    """
+    An option that does nothing would be believed.
+    """
+    for remedy in set(Remedy) - {Remedy.CLAMP}:
+        with pytest.raises(ContractError, match=r"^non_finite: got NonFinite.TRUNCATE with"):
+            gate(remedy=remedy, non_finite=NonFinite.TRUNCATE)
+    with pytest.raises(ContractError, match=r"^non_finite"):
+        gate(remedy=Remedy.CLAMP, non_finite="truncate")
+    assert NonFinite.TRUNCATE is pickle.loads(pickle.dumps(gate(**CUT))).non_finite
+
+
+def test_what_was_cut_off_is_drawn_as_far_as_it_goes() -> None:
+    """
+    The marks and what was proposed are of more steps than left.
+    """
+    came = gate(**CUT).vet(chunk([[0.9], [0.2], [math.nan]]), last_command=[0.0])
+    chart = came._chart()
+    assert (2, 2) == (len(chart.values), len(chart.marks))
+    assert "Vetted" in came._repr_html_()
+
+
+class Keys(dict):
+    """A mapping that says it has keys which it has not."""
+
+    def keys(self):
+        return {"dx": 0}.keys()
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("field", ["last_command", "position"])
+def test_keys_that_lie_are_told_in_a_sentence(field: str) -> None:
+    """
+    They raised a KeyError.
+    """
+    where = ActionDim(
+        name="dx",
+        reference=Reference.DELTA,
+        low=-1,
+        high=1,
+        max_step=1,
+        position_low=0,
+        position_high=1,
+    )
+    known = {"last_command": [0.0], "position": {"dx": 0.0}} | {field: Keys()}
+    with pytest.raises(ContractError, match=rf"^{field}: got keys without a value"):
+        gate(where).vet(chunk([[0.0]], "dx"), **known)
+
+
+def test_spans_of_time_are_no_numbers_anywhere() -> None:
+    """
+    NumPy takes a timedelta for a whole number, and so did everything here.
+    """
+    span = np.timedelta64(1, "s")
+    for make in (
+        lambda: ActionDim(name="x", low=0, high=span, max_step=1),
+        lambda: ActionDim(name="x", low=0, high=1, levels=(0, span)),
+        lambda: ActionSpace(dims=(JOINT,), rate_hz=span),
+        lambda: chunk([[span]]),
+        lambda: gate().vet(chunk([[0.0]]), last_command=[span]),
+        lambda: gate().vet(chunk([[0.0]]), last_command={"x": span}),
+        lambda: gate().vet(chunk([[0.0]]), last_command=np.array([span])),
+    ):
+        with pytest.raises(ContractError):
+            make()
+
+
+@pytest.mark.parametrize("wrong", [np.array(3), np.int64(3), np.array("x"), None, 3])
+def test_what_is_no_tuple_is_told_in_a_sentence(wrong) -> None:
+    """
+    An array without axes raised a TypeError of NumPy.
+    """
+    for make in (
+        lambda: ActionSpace(dims=wrong, rate_hz=20),
+        lambda: ActionSpace(dims=(JOINT,), rate_hz=20, rotations=wrong),
+        lambda: ActionDim(name="x", low=0, high=1, levels=wrong, max_step=None),
+        lambda: ActionChunk(values=[[0.0]], names=wrong, source="s", observed_at_s=0),
+        lambda: chunk([[0.0]], streams=wrong),
+    ):
+        with pytest.raises(ContractError):
+            make()
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [
+        (ActionDim(name="x", low=-5e-324, high=5e-324, max_step=5e-324),),
+        (ActionDim(name="x", low=0.0, high=1e-310, levels=(0.0, 1e-310), max_step=1e-310),),
+        (ActionDim(name="x", low=-1.7e308, high=1.7e308, max_step=1.797e308),),
+        (ActionDim(name="x", low=-1e308, high=1e308, levels=(-1e308, 1e308), max_step=1.797e308),),
+        (
+            ActionDim(
+                name="x",
+                reference=Reference.VELOCITY,
+                low=-1e-310,
+                high=1e-310,
+                max_step=1e-310,
+                position_low=-5e-324,
+                position_high=5e-324,
+            ),
+        ),
+    ],
+)
+def test_a_gate_is_made_however_numpy_treats_what_is_too_small_or_too_large(dims) -> None:
+    """
+    Subnormal sizes raised FloatingPointError, and the largest step a RuntimeWarning.
+    """
+    (dim,) = dims
+    position = None if dim.position_low is None else {"x": 0.0}
+    with np.errstate(all="raise"):
+        for remedy in Remedy:
+            made = gate(dim, remedy=remedy)
+            values = chunk([[dim.high], [dim.low], [math.nan]])
+            with suppress(UnsafeActionError):
+                made.vet(values, last_command=[dim.low], position=position).as_float32()
+            str(made.check(values, last_command=[dim.low], position=position))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import signal
 import threading
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -139,3 +143,60 @@ def test_a_latch_is_put_behind_a_gate() -> None:
         came = type(wrong).__name__
         with pytest.raises(ContractError, match=rf"^gate: got {came}, expected a SafetyGate$"):
             SafetyLatch(wrong)  # type: ignore[arg-type]
+
+
+class Rearming(Mapping[str, float]):
+    """A last command that rearms the latch while it is read."""
+
+    def __init__(self, each: SafetyLatch) -> None:
+        self.each = each
+
+    def __getitem__(self, name: str) -> float:
+        self.each.rearm()
+        return 0.0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("x",))
+
+    def __len__(self) -> int:
+        return 1
+
+
+def test_rearming_in_the_middle_of_a_turn_is_no_deadlock() -> None:
+    """
+    From a mapping that rearms, and from a signal handler, which runs in the thread it interrupts.
+    """
+    each = latch(max_consecutive=2)
+    reason_of(each, JUMP)
+    each.vet(JUMP, last_command=Rearming(each))
+    assert (1, False) == (each.consecutive, each.is_tripped)
+
+
+@pytest.mark.skipif(not hasattr(signal, "raise_signal"), reason="there are no signals here")
+def test_a_signal_handler_may_rearm_at_any_time() -> None:
+    """
+    Also while a chunk is being vetted.
+    """
+    each = latch(max_consecutive=2)
+
+    class Interrupted(Rearming):
+        def __getitem__(self, name: str) -> float:
+            signal.raise_signal(signal.SIGINT)
+            return 0.0
+
+    before = signal.signal(signal.SIGINT, lambda *_: each.rearm())
+    try:
+        reason_of(each, JUMP)
+        each.vet(JUMP, last_command=Interrupted(each))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (1, False) == (each.consecutive, each.is_tripped)
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_latch_has_no_copies(make: Any) -> None:
+    """
+    Of two latches for one robot each would count the half.
+    """
+    with pytest.raises(TypeError, match=r"^a SafetyLatch is not copied or pickled: make another"):
+        make(latch())

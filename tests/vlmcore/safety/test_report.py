@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import pickle
 
@@ -174,3 +175,39 @@ def test_a_refusal_crosses_a_process_boundary_with_its_report() -> None:
         other.report.violations,
     )
     assert "violations: test, 1 x 1 values: 1 too far from the step before" in str(other)
+
+
+def test_a_report_is_as_it_was_made() -> None:
+    """
+    report.findings.masks.clear() emptied a frozen report.
+    """
+    findings = SafetyGate(space=space(JOINT)).check(chunk([[5.0]]), last_command=[0.0]).findings
+    assert findings is not None
+    with pytest.raises((AttributeError, TypeError)):
+        findings.masks.clear()  # type: ignore[attr-defined]
+    for array in (*findings.masks.values(), findings.values, findings.steps, findings.reference):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    for same in (copy.deepcopy(findings), pickle.loads(pickle.dumps(findings))):
+        assert (findings.counts, findings.violations()) == (same.counts, same.violations())
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "words"),
+    [
+        (float(np.float32(math.pi)), math.pi, "3.14159274 out of bounds (limit 3.14159265)"),
+        (math.nextafter(1, 2), 1.0, "1.0000000000000002 out of bounds (limit 1.0)"),
+        (-1.0000001, -1.0, "-1.0000001 out of bounds (limit -1)"),
+        (2.0, 1.0, "2 out of bounds (limit 1)"),
+    ],
+)
+def test_a_number_and_its_limit_are_written_so_that_they_differ(
+    value: float, limit: float, words: str
+) -> None:
+    """
+    "3.14159 out of bounds (limit 3.14159)" says nothing.
+    """
+    said = Violation(
+        kind=ViolationKind.OUT_OF_BOUNDS, step=0, dim=0, name="x", value=value, limit=limit
+    )
+    assert f"step 0, 'x': {words}" == str(said)

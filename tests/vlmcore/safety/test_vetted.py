@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import ctypes
 import hashlib
 import pickle
 
@@ -279,3 +280,63 @@ def test_a_change_that_float32_leads_out_gives_nothing() -> None:
     with pytest.raises(UnsafeActionError) as error:
         came.as_float32()
     assert {ViolationKind.POSITION} == error.value.report.findings.kinds
+
+
+def written(array: np.ndarray, factor: float) -> None:
+    """Write to an array that is read-only, as torch does, by the address of its memory."""
+    at = ctypes.cast(array.ctypes.data, ctypes.POINTER(ctypes.c_double))
+    for i in range(array.size):
+        at[i] *= factor
+
+
+def test_what_was_written_to_vetted_values_is_seen(vetted: VettedChunk) -> None:
+    """
+    torch.from_dlpack(vetted.values).mul_(1000) reached the controller.
+    """
+    assert vetted.is_intact
+    written(vetted.values, 1000)
+    assert not vetted.is_intact
+    with pytest.raises(UnsafeActionError) as error:
+        vetted.as_float32()
+    assert "altered" == error.value.reason == error.value.report.reason.value
+    assert not error.value.report.safe_for_handoff
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        lambda values: setattr(values, "shape", (1, 2)),
+        lambda values: setattr(values, "shape", (2,)),
+        lambda values: setattr(values, "dtype", np.int64),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Setting")
+def test_values_in_another_shape_are_not_intact(trick, vetted: VettedChunk) -> None:
+    """
+    The same bytes in two rows of one are not one row of two.
+    """
+    trick(vetted.values)
+    assert not vetted.is_intact
+
+
+def test_what_is_written_to_the_bounds_of_a_space_widens_no_gate() -> None:
+    """
+    torch.from_dlpack(space.high) *= 50 widened a gate that was there already.
+    """
+    mine = space(JOINT, SLIDE)
+    before = SafetyGate(space=mine)
+    for field in ("low", "high", "max_step"):
+        written(getattr(mine, field), 50)
+    for gate in (before, SafetyGate(space=mine)):
+        for row in ([1.5, 0.0], [0.0, 1.0], [2.0, 0.0]):
+            with pytest.raises(UnsafeActionError):
+                gate.vet(chunk([row], "x", "dx"), last_command=[1.0, 0.0])
+
+
+def test_torch_is_seen_where_it_wrote(vetted: VettedChunk) -> None:
+    """
+    It does not ask whether an array may be written to.
+    """
+    torch = pytest.importorskip("torch")
+    torch.from_dlpack(vetted.values).mul_(1000)
+    assert not vetted.is_intact
