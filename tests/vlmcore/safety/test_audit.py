@@ -188,3 +188,12 @@ def test_a_space_is_needed(wrong) -> None:
     """
     with pytest.raises(ContractError, match=r"^space: got .*, expected an ActionSpace$"):
         audit([[0.0]], wrong, last_command=None)
+
+
+def test_a_robot_is_no_space() -> None:
+    """
+    The space is a part of it.
+    """
+    with pytest.raises(ContractError) as error:
+        audit([[0.0]], 7, last_command=[0.0])  # type: ignore[arg-type]
+    assert "space: got int, expected an ActionSpace" == str(error.value)

@@ -160,6 +160,10 @@ def test_nobody_knows_where_the_robot_is() -> None:
         assert [[False]] == report.marks().tolist()
         assert "without a measured position" in str(report)
     assert [0.0, 0.0] == vetted([0.01, 0.05], at=None, remedy=Remedy.HOLD)
+    assert [0.0, 0.0] == vetted([0.0, 0.0], at=None, remedy=Remedy.BLOCK)
+    two = space(MOVED, attrs.evolve(MOVED, name="dy"))
+    (only,) = audit([[0.0, 0.01]], two, last_command=[0, 0]).violations()
+    assert "dy" == only.name
 
 
 def test_a_target_that_nobody_knows_the_start_of_is_named_first() -> None:

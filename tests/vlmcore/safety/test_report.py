@@ -211,3 +211,24 @@ def test_a_number_and_its_limit_are_written_so_that_they_differ(
         kind=ViolationKind.OUT_OF_BOUNDS, step=0, dim=0, name="x", value=value, limit=limit
     )
     assert f"step 0, 'x': {words}" == str(said)
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "words"),
+    [
+        (1.01, 1.0, "1.01 out of bounds (limit 1)"),
+        (-1.01, -1.0, "-1.01 out of bounds (limit -1)"),
+        (-1.00000001, 1.0, "-1.00000001 out of bounds (limit 1)"),
+        (1.00000001, -1.0, "1.00000001 out of bounds (limit -1)"),
+        (1.0000000012, 1.0, "1.0000000012 out of bounds (limit 1)"),
+        (1.0000000000012, 1.0, "1.0000000000012 out of bounds (limit 1.0)"),
+        (math.nextafter(1, 2), 1.0, "1.0000000000000002 out of bounds (limit 1.0)"),
+    ],
+)
+def test_a_number_is_written_so_that_it_differs_from_its_limit(value, limit, words) -> None:
+    """
+    In size: its sign alone does not say why.
+    """
+    kind = ViolationKind.OUT_OF_BOUNDS
+    each = Violation(kind=kind, step=0, dim=0, name="x", value=value, limit=limit)
+    assert f"step 0, 'x': {words}" == str(each)

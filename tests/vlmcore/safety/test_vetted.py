@@ -159,6 +159,8 @@ def test_numpy_takes_vetted_actions_for_their_values(vetted: VettedChunk) -> Non
     """
     assert vetted.values.tolist() == np.asarray(vetted).tolist()
     assert not np.asarray(vetted).flags.writeable
+    assert np.array(vetted, copy=True).flags.writeable
+    assert np.float32 == np.asarray(vetted, dtype=np.float32).dtype
 
 
 def test_the_gate_alone_issues_vetted_chunks() -> None:
