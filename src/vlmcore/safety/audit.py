@@ -29,6 +29,7 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
     what holding would have sent: the last finite value of a target, zero for a change. Bounds are
     compared exactly. Steps may be longer than their bound by what float32 cannot help:
     ``4 * 2**-23`` of the largest value that the dimension allows, at most a hundredth of the bound.
+    The last command may be out of its bounds by as much, since states come as float32.
 
     A step of a rotation in space is the angle from the last one that is a rotation. Numbers that
     are none, as a quaternion whose norm is off 1 by more than a hundredth, are found as that. What
@@ -124,8 +125,9 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
             f"got {reference[dim]} for {names[dim]!r}, expected finite numbers, "
             "or None where nobody knows",
         )
-    with np.errstate(all="ignore"):  # what is too large or too small is no rotation
-        _check_rotations(reference, space)
+    if space.rotations:
+        with np.errstate(all="ignore"):  # what is too large or too small is no rotation
+            _check_rotations(reference, space)
     return reference
 
 

@@ -233,8 +233,8 @@ class VettedChunk:
         given. Where the roundings of many changes would add up to more, they are made to cancel.
 
         Returns:
-            Shape ``[T, D]``, in memory that nobody can write to. Values that came as float32 come
-            back bit by bit.
+            Shape ``[T, D]``, read-only as the values are. Values that came as float32 come back bit
+            by bit.
 
         Raises:
             UnsafeActionError: If float32 is too coarse to write values that keep the limits of this

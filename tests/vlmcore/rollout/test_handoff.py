@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
 from typing import Any
 
@@ -231,3 +232,15 @@ def test_exactly_what_is_of_the_right_age_is_handed_on(now_s: float, max_age_s: 
     with contextlib.suppress(UnsafeActionError):
         hand_off(vetted(), sink, now_s=now_s, max_age_s=max_age_s)
     assert bool(sink.accepted) is (0 <= age <= max_age_s)
+
+
+def test_values_that_somebody_wrote_to_are_not_handed_on() -> None:
+    """
+    torch.from_dlpack(vetted.values).mul_(1000) reached the sink.
+    """
+    altered = vetted()
+    ctypes.memset(altered.values.ctypes.data, 0x40, altered.values.nbytes)  # it does not ask
+    assert altered.values[0, 0] > 1
+    error = refused(altered)
+    assert "altered" == error.reason
+    assert "torch" in str(error)

@@ -29,7 +29,7 @@ from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader
 from vlmcore.rollout.replay import Replay, replay
-from vlmcore.safety import Remedy, SafetyGate, VettedChunk, ViolationKind
+from vlmcore.safety import NonFinite, Remedy, SafetyGate, VettedChunk, ViolationKind
 from vlmcore.safety.latch import SafetyLatch
 from vlmcore.testing.contract_strategies import hostile_actions
 
@@ -283,3 +283,27 @@ def test_whatever_was_recorded_nothing_unsafe_is_played(
         count = data.draw(st.integers(0, len(sent)))
         playback.sent(count)
         before = sent[count - 1] if count else before
+
+
+def test_a_chunk_that_was_cut_off_is_recorded_and_replayed_as_it_left(tmp_path: Path) -> None:
+    """
+    It has fewer steps than the report looked at, and no more are sent than left.
+    """
+    gate = attrs.evolve(GATE, non_finite=NonFinite.TRUNCATE)
+    chunk = proposal([[0.05, 0.0], [0.1, 0.0], [0.15, np.nan], [0.2, 0.0]])
+    came = outcome(chunk, HERE, gate)
+    assert isinstance(came, VettedChunk)
+    with EpisodeWriter(tmp_path / "run.jsonl", HEADER) as writer:
+        writer.record(
+            observation(), chunk, came, at_s=7.5, last_command=HERE, executed_steps=came.horizon
+        )
+    (recorded,) = episode = EpisodeReader(tmp_path / "run.jsonl")
+    assert (2, 4) == (len(recorded.sent), recorded.report.execution_horizon)
+    again = replay(episode, gate, last_command=HERE)
+    assert [[0.05, 0.0], [0.1, 0.0]] == values(next(again))
+    assert [0.1, 0.0] == again.last_command.tolist()
+    with pytest.raises(ContractError, match=r"^vetted: got shape"):
+        attrs.evolve(recorded, vetted=np.zeros((5, 2)))
+    unchanged = attrs.evolve(recorded.report, changed=False)
+    with pytest.raises(ContractError, match=r"^vetted: got shape"):
+        attrs.evolve(recorded, report=unchanged)

@@ -255,6 +255,23 @@ def test_a_last_command_out_of_bounds_is_said() -> None:
     assert "reference_out_of_bounds" == caught.value.reason
 
 
+@pytest.mark.parametrize("remedy", [Remedy.CLAMP, Remedy.HOLD])
+def test_a_rotation_at_its_bound_may_be_said_in_float32(remedy: Remedy) -> None:
+    """
+    Half a turn in float32 is above pi: it is held at the bound.
+    """
+    space = wrist(AXIS_ANGLE, low=-math.pi, high=math.pi)
+    gate = SafetyGate(space=space, remedy=remedy)
+    last = np.array([0, 0, math.pi], np.float32)
+    came = gate.vet(turning([0, 0, NAN], [0, 0, NAN]), last_command=last)
+    assert [[0.0, 0.0, math.pi]] * 2 == came.values.tolist()
+    calm = SafetyGate(space=space).vet(turning([0, 0, 3.1]), last_command=last)
+    assert 0 == sum(calm.report.counts.values())
+    with pytest.raises(UnsafeActionError) as error:
+        gate.vet(turning([0, 0, NAN]), last_command=[0, 0, math.pi + 1e-5])
+    assert "reference_out_of_bounds" == error.value.reason
+
+
 @pytest.mark.parametrize("form", RotationForm)
 def test_steps_of_exactly_the_limit_in_float32_are_not_blocked(form: RotationForm) -> None:
     """
