@@ -117,7 +117,8 @@ class SafetyGate:
         size = f"{width} dimension{'s' if width > 1 else ''} at {rate_hz:g} Hz"
         horizon = self.execution_horizon
         steps = "" if horizon is None else f", {horizon} steps"
-        return f"<SafetyGate of {name}: {size}, {self.remedy.value}{steps}>"
+        cut = f" and {self.non_finite.value}" if self.non_finite is NonFinite.TRUNCATE else ""
+        return f"<SafetyGate of {name}: {size}, {self.remedy.value}{cut}{steps}>"
 
     def vet(self, chunk: ActionChunk, *, last_command: Any, position: Any = None) -> VettedChunk:
         """

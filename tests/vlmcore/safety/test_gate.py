@@ -278,6 +278,10 @@ def test_the_limits_of_a_space_come_from_nowhere_until_somebody_says_where() -> 
             "<SafetyGate of 'lerobot_so100_so101_template': 6 dimensions at 30 Hz, clamp, 8 steps>",
         ),
         (SafetyGate(space=space(JOINT)), "<SafetyGate of a space: 1 dimension at 20 Hz, block>"),
+        (
+            SafetyGate(space=space(JOINT), remedy=Remedy.CLAMP, non_finite=NonFinite.TRUNCATE),
+            "<SafetyGate of a space: 1 dimension at 20 Hz, clamp and truncate>",
+        ),
     ],
 )
 def test_a_gate_is_shown_in_one_line(made: SafetyGate, shown: str) -> None:
