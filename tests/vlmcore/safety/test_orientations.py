@@ -369,3 +369,48 @@ def test_the_kind_is_counted_with_the_values() -> None:
     It is a chunk that is wrong, not what is known before it.
     """
     assert ViolationKind.NOT_A_ROTATION.is_of_values
+
+
+def walked(rows: Any, start: Any, form: RotationForm = XYZW, **bounds: float) -> Any:
+    """Walk from a rotation, and list what was made."""
+    (orientation,) = Orientation.of(wrist(form, **bounds))
+    return orientation.walk(np.array(rows, np.float64), np.array(start, np.float64)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "start", "held"),
+    [
+        (-0.5, 0.5, 0.5 + 2.0**-22, 0.5),
+        (-0.5, 0.5, -0.5 - 2.0**-22, -0.5),
+        (-2.0, 0.5, -2.0 - 2.0**-20, -2.0),
+        (-0.5, 0.5, 0.5 + 1.5 * 2.0**-22, 0.5 + 1.5 * 2.0**-22),  # that is no rounding
+    ],
+)
+def test_a_last_rotation_that_float32_led_out_is_held_at_the_bound(low, high, start, held) -> None:
+    """
+    To the last bit of what float32 cannot help.
+    """
+    nothing = [[NAN] * 3] * 2
+    made = walked(nothing, [0, 0, start], AXIS_ANGLE, low=low, high=high)
+    assert [[0, 0, held]] * 2 == made
+
+
+def test_a_rotation_that_is_near_enough_stays_as_it_came_beside_those_that_do_not() -> None:
+    """
+    Its norm too, whether another one is too far or out of bounds, and also at its bounds.
+    """
+    near, far = (0.995 * turn(0.05)).tolist(), turn(1.0).tolist()
+    assert near == walked([near, far], STILL)[0]
+    assert near == walked([near, [0, 0, 0, 1.005]], STILL, high=1.0)[0]
+    for side in (1, -1):
+        edge = [0.0, 0.0, 0.0, side * 0.995]
+        came = [edge, [0.0, 0.0, 0.0, side * 1.005]]
+        assert edge == walked(came, (0.99 * turn(0.02)).tolist(), low=-0.995, high=0.995)[0]
+
+
+def test_no_turn_at_all_is_a_rotation_like_any_other() -> None:
+    """
+    An axis of length 0 has no direction, and needs none.
+    """
+    zero = [0.0, 0.0, 0.0]
+    assert [zero, zero] == walked([zero, [NAN] * 3], [0, 0, 0.05], AXIS_ANGLE)

@@ -49,6 +49,15 @@ def test_a_level_is_forgiven_what_float32_cannot_help(levels, slack) -> None:
     assert slack == pytest.approx(found.slack, rel=1e-6, abs=0)
 
 
+def test_the_level_zero_has_no_sign() -> None:
+    """
+    However it is declared.
+    """
+    dim = ActionDim(name="x", low=-1, high=1, levels=(-1.0, -0.0, 1.0))
+    (levels,) = Rules.of(space(dim)).levels
+    assert [True, False, False] == np.signbit(levels.values).tolist()
+
+
 def test_what_is_forgiven_is_forgiven_to_the_last_bit() -> None:
     """
     No more and no less, on both sides of a level.
