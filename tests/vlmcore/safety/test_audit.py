@@ -11,6 +11,7 @@ from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, joint, space
 from vlmcore.contracts.embodiment import ActionDim
 from vlmcore.errors import ContractError
 from vlmcore.safety import ViolationKind, audit
+from vlmcore.safety._rules import Rules
 
 NAN = math.nan
 
@@ -197,3 +198,23 @@ def test_a_robot_is_no_space() -> None:
     with pytest.raises(ContractError) as error:
         audit([[0.0]], 7, last_command=[0.0])  # type: ignore[arg-type]
     assert "space: got int, expected an ActionSpace" == str(error.value)
+
+
+def test_a_step_is_forgiven_to_the_last_bit_of_its_slack() -> None:
+    """
+    And not beyond.
+    """
+    allowed = float(Rules.of(space(JOINT)).allowed_step[0])
+    assert [] == found([[allowed]], JOINT, last_command=[0.0])
+    assert [] == found([[-allowed]], JOINT, last_command=[0.0])
+    past = math.nextafter(allowed, 1)
+    assert [("step", 0, 0)] == found([[past]], JOINT, last_command=[0.0])
+
+
+def test_an_angle_that_comes_round_turns_nothing_beside_it() -> None:
+    """
+    A joint that goes 5 the one way has not gone 1 the other way.
+    """
+    beside = space(WHEEL, joint(0.5, bound=10))
+    findings = audit([[2.75, 5.0]], beside, last_command=[-2.75, 0.0])
+    assert [("x", 5.0)] == [(each.name, each.value) for each in findings.violations()]

@@ -414,3 +414,12 @@ def test_no_turn_at_all_is_a_rotation_like_any_other() -> None:
     """
     zero = [0.0, 0.0, 0.0]
     assert [zero, zero] == walked([zero, [NAN] * 3], [0, 0, 0.05], AXIS_ANGLE)
+
+
+def test_a_last_command_of_two_columns_is_told_what_they_lack() -> None:
+    """
+    The sine between columns that are parallel is 0.
+    """
+    gate = SafetyGate(space=wrist(RotationForm.ROT6D))
+    with pytest.raises(ContractError, match=r" 0 of 'wrist', expected 0\.01 to inf"):
+        gate.check(turning(turn(0, RotationForm.ROT6D)), last_command=[1, 0, 0, 1, 0, 0])
