@@ -165,13 +165,9 @@ def find(
     with np.errstate(all="ignore"):  # NaN and what overflows keeps no limit
         start = _start(values[0], rules) if reference is None else reference
         path = np.concatenate((start[np.newaxis], values))
-        within = path >= rules.low
-        within &= path <= rules.high
+        within = _within(path, rules)
         came = path
         is_within = _all(within)
-        if not is_within and reference is not None:
-            within[0] = np.isfinite(rules.settled(reference))
-            is_within = _all(within)
         finite = None if is_within else np.isfinite(values)
         if finite is not None and not _all(finite):
             path = _held(path, finite, rules)
@@ -206,6 +202,15 @@ def find(
         return _findings(values, rules, reference, steps, masks)
     kind, masks[kind], reached = moved
     return _findings(values, rules, reference, steps, masks, reached=reached)
+
+
+def _within(path: Float64Array, rules: Rules) -> BoolArray:
+    """Say what is in bounds; what comes before the first step may be so in float32 only."""
+    within = path >= rules.low
+    within &= path <= rules.high
+    if not _all(within[0]):
+        within[0] = np.isfinite(rules.settled(path[0]))
+    return within
 
 
 def _all(truths: BoolArray) -> bool:
