@@ -15,7 +15,7 @@ from vlmcore._rotations import angle_between, to_quaternions
 from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety import Remedy, SafetyGate, ViolationKind
-from vlmcore.safety._orientations import Orientation
+from vlmcore.safety._orientations import Orientation, find_turns
 from vlmcore.safety._rules import space_digest
 
 NAN, INF = math.nan, math.inf
@@ -310,10 +310,11 @@ def test_a_norm_at_its_edge_is_still_a_rotation_as_float32() -> None:
     """
     Rounding is forgiven there, too, and in the last command that it becomes.
     """
-    row = turn(0.05)
+    row = turn(0.288)  # float32 makes it shorter
     row *= 0.99 / np.linalg.norm(row) * (1 + 1e-15)
-    vetted = SafetyGate(space=wrist()).vet(turning(row), last_command=STILL)
+    vetted = SafetyGate(space=wrist(max_step_rad=0.3)).vet(turning(row), last_command=STILL)
     sent = vetted.as_float32()
+    assert np.linalg.norm(sent[0].astype(np.float64)) < 0.99
     SafetyGate(space=wrist()).check(turning(STILL), last_command=sent[0])
 
 
@@ -423,3 +424,28 @@ def test_a_last_command_of_two_columns_is_told_what_they_lack() -> None:
     gate = SafetyGate(space=wrist(RotationForm.ROT6D))
     with pytest.raises(ContractError, match=r" 0 of 'wrist', expected 0\.01 to inf"):
         gate.check(turning(turn(0, RotationForm.ROT6D)), last_command=[1, 0, 0, 1, 0, 0])
+
+
+def test_a_turn_is_forgiven_once_to_the_last_bit() -> None:
+    """
+    Not what is half as much again; and what is exactly allowed is.
+    """
+    (orientation,) = Orientation.of(wrist())
+    assert {} == found(turn(0.1 + 0.9 * orientation.slack))
+    assert {"step": 1} == found(turn(0.1 + 1.5 * orientation.slack))
+
+    path = np.array([STILL, turn(0.1)])
+    angle = float(orientation.turns(path, np.ones(2, np.bool_))[0])
+    for allowed, is_kept in ((angle, True), (math.nextafter(angle, 0), False)):
+        exact = attrs.evolve(orientation, max_step=allowed, slack=0.0)
+        kept = np.zeros((1, 4), np.bool_)
+        find_turns([exact], path, steps=np.zeros((1, 4)), kept=kept, slack=0.0)
+        assert is_kept is bool(kept[0, 0])
+
+
+def test_a_row_that_is_lost_hides_no_other() -> None:
+    """
+    What is no rotation is found in each row by itself.
+    """
+    rows = [2 * turn(0.05), [NAN, 0, 0, 1]]
+    assert {"not_a_rotation": 1, "non_finite": 1} == found(*rows, space=wrist(low=-3, high=3))

@@ -273,6 +273,14 @@ def test_a_position_is_forgiven_what_float32_cannot_help(low, high, slack) -> No
     assert slack == pytest.approx(positions.slack[0], rel=1e-6, abs=0)
 
 
+def test_a_rate_is_forgiven_by_how_far_a_step_of_it_leads() -> None:
+    """
+    2 m/s at 20 Hz is 0.1 m, which is more than the range.
+    """
+    narrow = attrs.evolve(DRIVEN, position_low=0.0, position_high=0.05)
+    assert 4 * 2**-23 * 0.1 == pytest.approx(Positions.of(space(narrow)).slack[0])
+
+
 def test_changes_that_lead_to_the_bound_exactly_pass_as_float32_too() -> None:
     """
     Ten steps of 0.05 as a policy computes them are 0.5.
