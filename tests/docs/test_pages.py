@@ -40,6 +40,7 @@ GENERATED = [
     "schemas/robot-action-replan.json",
     "schemas/robot-episode.json",
     "schemas/robot-episode-step.json",
+    "schemas/comfyui-vla-http-v1.json",
 ]
 
 

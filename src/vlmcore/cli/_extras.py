@@ -24,7 +24,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     "video": {"av": "14"},
     "robotics": {
         "httpx": "0.27",
-        "websockets": "14",
+        "websockets": "15",
         "msgpack": "1.0.8",
         "pyzmq": "26",
         "pillow": "10",
@@ -34,7 +34,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     "audio": {"httpx": "0.27", "soundfile": "0.12"},
     "comfy": {
         "httpx": "0.27",
-        "websockets": "14",
+        "websockets": "15",
         "msgpack": "1.0.8",
         "pyzmq": "26",
         "transformers": "4.57",
@@ -42,7 +42,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     "lab": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
     "ray": {"ray": "2.40"},
     "rerun": {"rerun-sdk": "0.24", "pillow": "10"},
-    "plot": {"matplotlib": "3.8", "pillow": "10"},
+    "plot": {"matplotlib": "3.8", "pillow": "10.1"},
     "testing": {"hypothesis": "6.100", "pytest": "8"},
 }
 """The packages of each extra, with the lowest version that will do."""

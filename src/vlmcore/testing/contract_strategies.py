@@ -97,7 +97,7 @@ def action_dims(draw: st.DrawFn, *, name: str | None = None) -> ActionDim:
     kind = draw(st.sampled_from(("range", "change", "periodic", "levels")))
     fields: dict[str, Any] = {"name": draw(names()) if name is None else name}
     fields["unit"] = draw(st.sampled_from(("", "rad", "m", "m/s")))
-    step = draw(st.floats(1e-6, 1e3))
+    step = draw(st.floats(1e-5, 1e3))
     fields["max_rate" if draw(st.booleans()) else "max_step"] = step
     if kind == "change":
         fields["reference"] = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))

@@ -35,13 +35,20 @@ class AsyncTcpConnection(asyncio.Protocol):
         Raises:
             OSError: If none does, or it cannot prove that it is *endpoint*.
         """
-        await asyncio.get_running_loop().create_connection(
-            lambda: self,
-            endpoint.address,
-            endpoint.port,
-            ssl=tls,
-            server_hostname=None if tls is None else endpoint.host,
-        )
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: self,
+                endpoint.address,
+                endpoint.port,
+                ssl=tls,
+                server_hostname=None if tls is None else endpoint.host,
+            )
+        except BaseException:
+            # The loop closes the socket of a handshake that failed in its next rounds; a program
+            # that ends here would leave it open.
+            for _ in range(3):
+                await asyncio.sleep(0)
+            raise
 
     async def message(self) -> bytes | str:
         """
