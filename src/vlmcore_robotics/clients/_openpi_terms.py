@@ -14,12 +14,13 @@ from vlmcore.contracts.observation import Observation, check_fits
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import ContractError, PolicyError, PolicyProtocolError
 from vlmcore.limits import WireLimits
+from vlmcore.policy.fitting import differences_between
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Boundary
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 from vlmcore_robotics.wire.openpi import OpenPICodec
-from vlmcore_robotics.wire.policy_info import info_from_metadata, misfits
+from vlmcore_robotics.wire.policy_info import info_from_metadata
 
 __all__ = ["Terms"]
 
@@ -155,7 +156,7 @@ class Terms:
             info = info_from_metadata(said, name=policy)
         except ContractError as error:
             raise PolicyProtocolError(policy, f"its metadata: {error}", "theirs") from error
-        wrong = misfits(info, self.embodiment)
+        wrong = differences_between(info, self.embodiment)
         if wrong:
             raise PolicyProtocolError(
                 policy, f"it is not for {self.embodiment.name!r}: {'; '.join(wrong)}", "theirs"

@@ -1,19 +1,19 @@
-"""What a policy says about itself, as the metadata of a server, and whether it fits a robot."""
+"""What a policy says about itself, as the metadata of a server."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 
 from vlmcore.contracts._response_notes import described
-from vlmcore.contracts.embodiment import CameraSpec, Embodiment
+from vlmcore.contracts.embodiment import CameraSpec
 from vlmcore.errors import ContractError
 from vlmcore.policy.interface import PolicyInfo
 
-__all__ = ["info_from_metadata", "metadata_from_info", "misfits"]
+__all__ = ["info_from_metadata", "metadata_from_info"]
 
 _KEY = "policy_info"
 _NAMES = ("action_names", "action_units", "state_names")
@@ -72,50 +72,6 @@ def info_from_metadata(metadata: Mapping[str, Any], *, name: str) -> PolicyInfo:
             fields["cameras"] = tuple(map(_camera, _listed(said["cameras"])))
     notes = described({key: _written_out(value) for key, value in metadata.items()})
     return PolicyInfo(name=name, metadata=notes, **fields)
-
-
-def misfits(info: PolicyInfo, embodiment: Embodiment) -> tuple[str, ...]:
-    """
-    List what a policy says that is not so for a robot; what it does not say is no misfit.
-
-    The order of names counts: the numbers of an action have no names on the wire.
-
-    Example:
-        >>> from vlmcore.contracts.presets import find_embodiment
-        >>> robot = find_embodiment("generic_7dof_joint_gripper")
-        >>> misfits(PolicyInfo(name="nod", rate_hz=3.0), robot)
-        ('rate_hz: got 3.0, expected 20.0',)
-    """
-    return tuple(_misfits(info, embodiment))
-
-
-def _misfits(info: PolicyInfo, robot: Embodiment) -> Iterator[str]:
-    space = robot.actions
-    for field, theirs, ours in (
-        ("action_names", info.action_names, space.names),
-        ("state_names", info.state_names, robot.state_names),
-        ("rate_hz", info.rate_hz, space.rate_hz),
-    ):
-        if theirs is not None and theirs != ours:
-            yield f"{field}: got {_said(theirs)}, expected {_said(ours)}"
-    if info.action_names == space.names:
-        for dim, unit in zip(space.dims, info.action_units or (), strict=False):
-            if unit and dim.unit and unit != dim.unit:
-                yield f"action_units: got {unit} for {dim.name!r}, expected {dim.unit}"
-    cameras = {camera.name: camera for camera in robot.cameras}
-    for camera in info.cameras or ():
-        there = cameras.get(camera.name)
-        if there is None:
-            yield f"cameras: got {camera.name!r}, expected one of {', '.join(cameras)}"
-        elif camera.height_px and there.height_px and camera != there:
-            yield (
-                f"cameras: got {camera.name!r} of {camera.height_px} x {camera.width_px} pixels, "
-                f"expected {there.height_px} x {there.width_px} (height x width)"
-            )
-
-
-def _said(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _listed(value: Any) -> list[Any]:
