@@ -160,7 +160,7 @@ def test_numpy_takes_vetted_actions_for_their_values(vetted: VettedChunk) -> Non
     assert vetted.values.tolist() == np.asarray(vetted).tolist()
     assert not np.asarray(vetted).flags.writeable
     assert np.array(vetted, copy=True).flags.writeable
-    assert np.float32 == np.asarray(vetted, dtype=np.float32).dtype
+    assert np.float32 == vetted.__array__(np.float32).dtype
 
 
 def test_the_gate_alone_issues_vetted_chunks() -> None:
@@ -302,6 +302,14 @@ def test_what_was_written_to_vetted_values_is_seen(vetted: VettedChunk) -> None:
         vetted.as_float32()
     assert "altered" == error.value.reason == error.value.report.reason.value
     assert not error.value.report.safe_for_handoff
+
+    clamped = SafetyGate(space=space(JOINT), remedy=Remedy.CLAMP).vet(
+        chunk([[0.9]]), last_command=[0.0]
+    )
+    written(clamped.values, 1000)
+    with pytest.raises(UnsafeActionError) as error:
+        clamped.as_float32()
+    assert clamped.report.violations == error.value.report.violations  # what had been found
 
 
 @pytest.mark.parametrize(
