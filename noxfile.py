@@ -136,7 +136,7 @@ def property_tests(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def mutants(session: nox.Session) -> None:
-    """Change the safety gate in every small way, and fail where no test minds; half an hour."""
+    """Change the safety gate in every small way, and fail where no test minds; an hour."""
     install(session, "tests", extras="testing")
     session.install("-c", PINS, "pillow")
     session.install(MUTMUT)
