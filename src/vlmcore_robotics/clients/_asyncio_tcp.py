@@ -27,6 +27,7 @@ class AsyncTcpConnection(asyncio.Protocol):
         self.line = line
         self._transport: asyncio.Transport | None = None
         self._news = asyncio.Event()
+        self._lost = asyncio.Event()
 
     async def open(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
         """
@@ -82,6 +83,16 @@ class AsyncTcpConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    async def gone(self, patience_s: float) -> None:
+        """Wait until the socket is closed; after *patience_s* it is closed without a farewell."""
+        if self._transport is None:
+            return
+        try:
+            await asyncio.wait_for(self._lost.wait(), patience_s)
+        except asyncio.TimeoutError:
+            self._transport.abort()
+            await self._lost.wait()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; called by the event loop."""
         assert isinstance(transport, asyncio.Transport)
@@ -106,3 +117,4 @@ class AsyncTcpConnection(asyncio.Protocol):
         """Note the loss; called by the event loop."""
         self.line.lose(exc)
         self._news.set()
+        self._lost.set()

@@ -23,6 +23,7 @@ from vlmcore_robotics.wire.observation_layout import ObservationLayout
 __all__ = ["AsyncWebSocketPolicy"]
 
 _Result = TypeVar("_Result")
+_FAREWELL_S = 1.0  # how long the peer has to answer a farewell
 
 
 @final
@@ -138,6 +139,7 @@ class AsyncWebSocketPolicy(OpenPIClient):
             tcp.cut()
         else:
             tcp.leave()
+        await tcp.gone(_FAREWELL_S)
 
     async def __aenter__(self) -> AsyncWebSocketPolicy:
         await self.connect()
@@ -168,7 +170,7 @@ class AsyncWebSocketPolicy(OpenPIClient):
                 finally:
                     stage = self._stage
                     if not is_done:
-                        self._give_up()
+                        await self._give_up()
 
         try:
             return await asyncio.wait_for(do(), self._terms.timeout_s)
@@ -180,7 +182,7 @@ class AsyncWebSocketPolicy(OpenPIClient):
         """Use the connection that is there, if it still is; else make one."""
         if self._tcp is not None and self._info is not None and self._tcp.line.is_usable:
             return self._tcp, self._info
-        self._give_up()
+        await self._give_up()
         self._stage = Stage.CONNECTION
         self._tcp = tcp = AsyncTcpConnection(self._new_line())
         await tcp.open(self._terms.endpoint, self._terms.tls)
@@ -195,7 +197,8 @@ class AsyncWebSocketPolicy(OpenPIClient):
         finally:
             self._stage = tcp.line.stage if self._stage is Stage.HANDSHAKE else self._stage
 
-    def _give_up(self) -> None:
+    async def _give_up(self) -> None:
         tcp, self._tcp = self._tcp, None
         if tcp is not None:
             tcp.cut()
+            await tcp.gone(_FAREWELL_S)
