@@ -10,7 +10,18 @@ import pytest
 
 from architecture.tree import PACKAGES, is_door, module_files, module_name
 
-HEAVY = ("torch", "transformers", "PIL", "httpx", "websockets", "zmq", "msgpack")
+HEAVY = (
+    "torch",
+    "transformers",
+    "PIL",
+    "httpx",
+    "h11",
+    "websockets",
+    "zmq",
+    "starlette",
+    "uvicorn",
+    "pyarrow",
+)
 
 MODULES = [module_name(file) for file in module_files() if file.stem != "__main__"]
 LIGHT = [name for name in MODULES if not is_door(name)]
