@@ -81,7 +81,7 @@ def _readonly_rgb(value: Any, *, field: str, axes: str, rank: int) -> UInt8Array
 
 def immutable(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
     """
-    Copy *array* into memory that nobody can write to.
+    Copy *array* into memory that is read-only for good.
 
     A read-only flag on memory of its own can be lifted again by whoever holds the array; memory
     that belongs to ``bytes`` cannot be written to, but by what does not ask, as torch. What is

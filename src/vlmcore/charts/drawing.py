@@ -35,7 +35,7 @@ def draw(chart: Chart, *, width_px: int = 960, height_px: int | None = None) -> 
         height_px: Height of the picture, 160 to 4,096; ``None`` for as much as is needed.
 
     Returns:
-        RGB, uint8, shape ``[height_px, width_px, 3]``, in memory that nobody can write to.
+        RGB, uint8, shape ``[height_px, width_px, 3]``, read-only.
 
     Raises:
         ContractError: If a size is too small.

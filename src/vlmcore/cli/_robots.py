@@ -16,8 +16,7 @@ from vlmcore.contracts.documents import action_step_from_document
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.contracts.robot_files import read_embodiment
 from vlmcore.errors import ContractError
-from vlmcore.safety._positions import read_position
-from vlmcore.safety.audit import read_last_command
+from vlmcore.safety.references import read_last_command, read_position
 
 __all__ = ["Start", "robot_of", "start_of", "streams_of"]
 

@@ -78,9 +78,9 @@ class ActionChunk:
     """
     The next actions, as a policy proposes them; nothing here says that they are safe.
 
-    The values are a copy in memory that nobody can write to. They may hold NaN and infinity: it is
-    the safety gate that finds them. Chunks are equal if they hold the same in every field, where
-    NaN is the same as NaN.
+    The values are a copy that cannot be written to, but by what does not ask, as torch. They may
+    hold NaN and infinity: it is the safety gate that finds them. Chunks are equal if they hold the
+    same in every field, where NaN is the same as NaN.
 
     Attributes:
         values: One action a row, shape ``[T, D]``, float64; 1 to 4,096 steps of 1 to 2,048

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import hashlib
+import json
 import math
 
 import attrs
@@ -154,6 +156,12 @@ class ActionSpace:
             raise ContractError(
                 "name", f"got {name!r}, expected one of {', '.join(self.names)}"
             ) from None
+
+    def digest(self) -> str:
+        """Digest all that it says, SHA-256: two spaces that differ in anything differ here."""
+        said = attrs.asdict(self, filter=lambda field, _: field.init)
+        text = json.dumps(said, sort_keys=True, default=lambda member: member.value)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def _check_rotations(self) -> None:
         groups = self.rotations

@@ -48,8 +48,9 @@ class Observation:
     What a policy is shown.
 
     Every camera has the same number of frames, or one, which then stands for all of them. Arrays
-    are copies in memory that nobody can write to; each frame is copied once. Observations are equal
-    if they hold the same in every field, pixel by pixel, with their cameras in the same order.
+    are copies that cannot be written to, but by what does not ask, as torch; each frame is copied
+    once. Observations are equal if they hold the same in every field, pixel by pixel, with their
+    cameras in the same order.
 
     Attributes:
         instruction: The task in words, not blank, at most 16,384 characters.
@@ -207,7 +208,7 @@ def state_from(names: tuple[str, ...], values: Any) -> Float64Array:
         values: Finite numbers, as a list or an array, or a mapping from names to numbers.
 
     Returns:
-        The state, shape ``[S]``, in memory that nobody can write to.
+        The state, shape ``[S]``, read-only.
 
     Raises:
         ContractError: If names are missing or unknown, which are listed; if there are more or fewer

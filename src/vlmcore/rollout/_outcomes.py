@@ -11,7 +11,6 @@ from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.rollout.episodes import EpisodeStep
-from vlmcore.safety._rules import space_digest
 from vlmcore.safety.findings import ViolationKind
 from vlmcore.safety.report import RefusalReason, SafetyReport
 from vlmcore.safety.vetted import VettedChunk
@@ -63,7 +62,7 @@ def require_belongs(outcome: Outcome, step: EpisodeStep, robot: Embodiment) -> N
 
 
 def _check_vetted(vetted: VettedChunk, step: EpisodeStep, robot: Embodiment) -> None:
-    if vetted.space_digest != space_digest(robot.actions):
+    if vetted.space_digest != robot.actions.digest():
         _refuse_gate("a gate of another action space", robot)
     if not _is_same_chunk(step.chunk, vetted.proposed):
         _refuse_chunk()

@@ -20,7 +20,7 @@ from vlmcore.rollout._checks import (
     require_steps,
 )
 from vlmcore.rollout._mixing import weighted_mean
-from vlmcore.safety.audit import read_last_command
+from vlmcore.safety.references import read_last_command
 
 __all__ = ["TemporalEnsemble"]
 
@@ -115,7 +115,7 @@ class TemporalEnsemble:
 
     def action(self, step: int, *, last_command: Any = None) -> Float64Array:
         """
-        Give the mean for *step*, shape ``[D]``, in memory that nobody can write to.
+        Give the mean for *step*, shape ``[D]``, read-only.
 
         Args:
             step: Which one, not before one that was asked for.

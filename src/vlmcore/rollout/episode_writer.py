@@ -30,7 +30,7 @@ from vlmcore.rollout.episode_documents import (
 )
 from vlmcore.rollout.episode_frames import EncodedFrame, require_frame_bytes
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
-from vlmcore.safety.audit import read_last_command
+from vlmcore.safety.references import read_last_command
 from vlmcore.safety.vetted import VettedChunk
 
 __all__ = ["EpisodeWriter"]

@@ -17,9 +17,9 @@ from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.rollout.episode_differences import limit_differences
 from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeStep
-from vlmcore.safety.audit import read_last_command
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.latch import SafetyLatch
+from vlmcore.safety.references import read_last_command
 from vlmcore.safety.vetted import VettedChunk
 
 __all__ = ["Replay", "ReplayedStep", "replay"]

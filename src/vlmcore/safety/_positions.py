@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from vlmcore._arrays import BoolArray, Float64Array, plain_float, require_finite
+from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore.contracts.embodiment import ActionSpace, Reference
-from vlmcore.errors import ContractError
 from vlmcore.safety._slack import slack_of
 
-__all__ = ["Positions", "numbers_by_name", "read_position", "walk_within"]
+__all__ = ["Positions", "walk_within"]
 
 _A_LITTLE_LESS = 1 - 2.0**-51  # more than the three roundings between a room and its end
 
@@ -94,55 +89,6 @@ class Positions:
         moves = values[:, self.columns]
         out: BoolArray = over & (moves > 0) | under & (moves < 0)
         return out if out.any() else None
-
-
-def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
-    """
-    Read where the things are that a space moves.
-
-    Returns:
-        The positions of `ActionSpace.position_names`, shape ``[P]``; ``None`` if it is.
-
-    Raises:
-        ContractError: If it is not finite numbers by these names.
-    """
-    if position is None:
-        return None
-    if not isinstance(position, Mapping):
-        raise ContractError(
-            "position", f"got {type(position).__name__}, expected numbers by name, or None"
-        )
-    names = space.position_names
-    if position.keys() != set(names):
-        missing = [name for name in names if name not in position]
-        unknown = [name for name in position if name not in names]
-        raise ContractError(
-            "position",
-            f"got names with missing {missing} and unknown {unknown}, expected the dimensions that "
-            f"declare position_low and position_high: {', '.join(names) or 'there are none'}",
-        )
-    numbers = numbers_by_name("position", position, names)
-    if set(map(type, numbers)) != {float}:  # what nearly every caller gives
-        numbers = [plain_float(number) for number in numbers]
-    if not all(type(number) is float and math.isfinite(number) for number in numbers):
-        for name, number in zip(names, numbers, strict=True):
-            require_finite(**{f"position[{name!r}]": number})
-    return np.array(numbers, np.float64)
-
-
-def numbers_by_name(field: str, known: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
-    """
-    Take what *known* has by *names*, whatever it says that its keys are.
-
-    Raises:
-        ContractError: If there is none by a name.
-    """
-    try:
-        return [known[name] for name in names]
-    except LookupError as error:
-        raise ContractError(
-            field, f"got keys without a value ({error!r:.80}), expected a number for each"
-        ) from error
 
 
 def walk_within(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 import attrs
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +15,7 @@ from vlmcore.safety._positions import Positions
 from vlmcore.safety._slack import STEP_SLACK, slack_of
 from vlmcore.safety.levels import LevelSwitch
 
-__all__ = ["Levels", "Rules", "short_way", "space_digest"]
+__all__ = ["Levels", "Rules", "short_way"]
 
 _Indices = npt.NDArray[np.intp]
 _LARGEST = float(np.finfo(np.float64).max)
@@ -209,10 +206,3 @@ def short_way(before: Float64Array, after: Float64Array, turn: Float64Array) -> 
     difference = np.fmod(after, turn) - np.fmod(before, turn)
     short: Float64Array = np.remainder(difference + turn / 2, turn) - turn / 2
     return short
-
-
-def space_digest(space: ActionSpace) -> str:
-    """Digest all that *space* says, SHA-256: two spaces that differ in anything differ here."""
-    said = attrs.asdict(space, filter=lambda field, _: field.init)
-    text = json.dumps(said, sort_keys=True, default=lambda member: member.value)
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from vlmcore._arrays import BoolArray, Float64Array, immutable, readonly_float64
-from vlmcore._rotations import bounds_of_measure, is_rotation, measure
+from vlmcore._arrays import BoolArray, Float64Array, readonly_float64
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
 from vlmcore.safety._orientations import find_turns
-from vlmcore.safety._positions import Positions, numbers_by_name, read_position
+from vlmcore.safety._positions import Positions
 from vlmcore.safety._rules import Rules
-from vlmcore.safety._slack import STEP_SLACK
-from vlmcore.safety.findings import KINDS, MEASURES, Findings, ViolationKind
+from vlmcore.safety.findings import KINDS, Findings, ViolationKind
+from vlmcore.safety.references import read_last_command, read_position
 
-__all__ = ["audit", "find", "read_last_command"]
+__all__ = ["audit", "find"]
 
 
 def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any = None) -> Findings:
@@ -78,70 +76,6 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
     if findings is None:
         return _findings(array, rules, reference, np.zeros_like(array), {})
     return findings
-
-
-def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | None:
-    """
-    Read what was sent last.
-
-    Returns:
-        The command in the order of the space, shape ``[D]``; ``None`` if it is.
-
-    Raises:
-        ContractError: If names are missing or unknown, if it is not one finite number for each
-            dimension, or if it is no rotation where it must be one.
-    """
-    if last_command is None:
-        return None
-    names = space.names
-    if isinstance(last_command, Mapping):
-        if last_command.keys() != set(names):
-            missing = [name for name in names if name not in last_command]
-            unknown = [name for name in last_command if name not in names]
-            raise ContractError(
-                "last_command",
-                f"got names with missing {missing} and unknown {unknown}, "
-                f"expected {', '.join(names)}",
-            )
-        last_command = numbers_by_name("last_command", last_command, names)
-    # What nearly every caller gives needs no reading.
-    if (
-        type(last_command) is np.ndarray
-        and last_command.dtype == np.float64
-        and last_command.ndim == 1
-    ):
-        reference = immutable(last_command)
-    else:
-        reference = readonly_float64(last_command, field="last_command", axes="[D]")
-    if len(reference) != len(names):
-        raise ContractError(
-            "last_command", f"got {len(reference)} numbers, expected {len(names)}, one a dimension"
-        )
-    finite = np.isfinite(reference)
-    if not _all(finite):
-        dim = int(np.argmin(finite))
-        raise ContractError(
-            "last_command",
-            f"got {reference[dim]} for {names[dim]!r}, expected finite numbers, "
-            "or None where nobody knows",
-        )
-    if space.rotations:
-        with np.errstate(all="ignore"):  # what is too large or too small is no rotation
-            _check_rotations(reference, space)
-    return reference
-
-
-def _check_rotations(reference: Float64Array, space: ActionSpace) -> None:
-    for group in space.rotations:
-        numbers = reference[group.columns(space.dims)]
-        if not is_rotation(numbers, group.form, STEP_SLACK):
-            least, most = bounds_of_measure(group.form)
-            zeros = "" if numbers.any() else ": zeros are no rotation"
-            raise ContractError(
-                "last_command",
-                f"got {MEASURES[group.form]} {measure(numbers, group.form):g} of {group.name!r}, "
-                f"expected {least:g} to {most:g}, as {group.form} has{zeros}",
-            )
 
 
 def find(

@@ -12,10 +12,10 @@ from vlmcore._copying import through_constructor
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment, LimitsSource
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety._positions import read_position
-from vlmcore.safety._rules import Rules, space_digest
-from vlmcore.safety.audit import find, read_last_command
+from vlmcore.safety._rules import Rules
+from vlmcore.safety.audit import find
 from vlmcore.safety.findings import Findings, ViolationKind
+from vlmcore.safety.references import read_last_command, read_position
 from vlmcore.safety.remedies import NonFinite, Remedy, can_return, can_stay, clamp, hold
 from vlmcore.safety.report import RefusalReason, SafetyReport
 from vlmcore.safety.vetted import VettedChunk, _issue
@@ -107,7 +107,7 @@ class SafetyGate:
         keep = object.__setattr__  # the class is frozen, and these are made once
         keep(self, "actions", actions)
         keep(self, "_rules", Rules.of(actions))
-        keep(self, "_digest", space_digest(actions))
+        keep(self, "_digest", actions.digest())
 
     __reduce__ = through_constructor
 

@@ -21,10 +21,10 @@ from vlmcore.contracts.embodiment import LimitsSource
 from vlmcore.errors import UnsafeActionError
 from vlmcore.safety._float32 import round_inward, round_sums
 from vlmcore.safety._html import vetted_html
-from vlmcore.safety._positions import read_position
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.audit import find
 from vlmcore.safety.findings import Findings, ViolationKind
+from vlmcore.safety.references import read_position
 from vlmcore.safety.report import RefusalReason, SafetyReport
 
 if TYPE_CHECKING:

@@ -286,3 +286,27 @@ def test_an_embodiment_crosses_a_process_boundary(embodiment: Embodiment) -> Non
     As it was.
     """
     assert embodiment == pickle.loads(pickle.dumps(embodiment))
+
+
+def test_the_digest_of_a_space_covers_all_that_it_says() -> None:
+    """
+    Every field of a dimension, their order, and the rate.
+    """
+
+    def digest(*dims: ActionDim, rate_hz: float = 30) -> str:
+        return ActionSpace(dims=dims, rate_hz=rate_hz).digest()
+
+    rest = SPACE.dims[1:]
+    changed = [
+        digest(*SPACE.dims, rate_hz=31),
+        digest(*SPACE.dims[::-1]),
+        digest(*rest),
+        digest(attrs.evolve(JOINT, name="q"), *rest),
+        digest(attrs.evolve(JOINT, unit="turn"), *rest),
+        digest(attrs.evolve(JOINT, high=1.5), *rest),
+        digest(attrs.evolve(JOINT, max_rate=None, max_step=0.1), *rest),
+        digest(*SPACE.dims[:3], attrs.evolve(GRIPPER, levels=(0.0, 0.5))),
+        digest(JOINT, attrs.evolve(SLIDE, position_low=0.0, position_high=1.0), *SPACE.dims[2:]),
+    ]
+    assert len(changed) + 1 == len({SPACE.digest(), *changed})
+    assert digest(*SPACE.dims) == SPACE.digest()
