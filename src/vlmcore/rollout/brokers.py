@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-import numpy as np
-
 from vlmcore._arrays import require_count
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.observation import Observation, check_fits
+from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
-from vlmcore.policy.fitting import differences_between
-from vlmcore.policy.interface import Policy, PolicyInfo
-from vlmcore.rollout._checks import require_chunk, require_steps
+from vlmcore.policy.interface import Policy
+from vlmcore.rollout._checks import require_steps
+from vlmcore.rollout._policy_terms import PolicyTerms, require_observer
 from vlmcore.rollout.plans import ActionPlan, Blend
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.latch import SafetyLatch
@@ -41,8 +36,8 @@ class ChunkBroker:
     What the gate refuses was not sent, so nothing that was planned to follow it is either: the
     next step asks the policy anew.
 
-    Inference happens within `step`, which takes as long. Where the robot must go on meanwhile, let
-    another thread infer and keep an `ActionPlan`. Not safe for threads.
+    Inference happens within `step`, which takes as long; where the robot must go on meanwhile, take
+    a `vlmcore.rollout.prefetching.PrefetchingBroker`. Not safe for threads.
 
     Args:
         policy: Who proposes. The broker does not close it.
@@ -58,6 +53,7 @@ class ChunkBroker:
             for another robot than the gate; all differences are listed.
 
     Example:
+        >>> import numpy as np
         >>> from vlmcore.contracts.embodiment import ActionDim, ActionSpace
         >>> class Forward:
         ...     def infer(self, seen):
@@ -90,12 +86,8 @@ class ChunkBroker:
         blend: Blend | None = None,
         tolerate_failures: int = 0,
     ) -> None:
-        _require_policy(policy)
-        rules = gate.gate if isinstance(gate, SafetyLatch) else gate
-        if not isinstance(rules, SafetyGate):
-            raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
-        info = getattr(policy, "info", None)
-        _require_fits(info, rules)
+        self._terms = PolicyTerms(policy, gate)
+        rules = self._terms.rules
         require_count(replan_every=replan_every)
         horizon = rules.execution_horizon
         if horizon is not None and replan_every > horizon:
@@ -106,15 +98,22 @@ class ChunkBroker:
         require_steps("tolerate_failures", tolerate_failures, 0)
         self._policy = policy
         self._gate = gate
-        self._names, self._reorder = rules.actions.names, rules.reorder
-        self._robot = rules.embodiment
-        self._shows_all = info is None or info.cameras is None
         self._replan_every = replan_every
         self._tolerate_failures = tolerate_failures
         self._failures = 0
         self._plan = ActionPlan(space=rules.actions, blend=blend, execution_horizon=horizon)
-        self._captured_at_s = -math.inf
+        self._observation: Observation | None = None
         self._proposed: ActionChunk | None = None
+
+    @property
+    def gate(self) -> SafetyGate | SafetyLatch:
+        """Through which every step goes."""
+        return self._gate
+
+    @property
+    def observation(self) -> Observation | None:
+        """What the newest chunk in the last step answers; ``None`` if there is none yet."""
+        return self._observation
 
     @property
     def failures(self) -> int:
@@ -148,13 +147,10 @@ class ChunkBroker:
                 last; if the policy answers with something that is not a chunk of the space and of
                 the observation; or if *last_command* or *position* does not fit the space.
         """
-        if not callable(observe):
-            raise ContractError(
-                "observe", f"got {type(observe).__name__}, expected a function that observes"
-            )
+        require_observer(observe)
         self._proposed = None
         if self._is_due():
-            self._replan(self._looked(observe()))
+            self._replan(self._terms.look(observe()))
         try:
             self._proposed = proposed = self._plan.next(last_command=last_command)
             return self._gate.vet(proposed, last_command=last_command, position=position)
@@ -166,8 +162,8 @@ class ChunkBroker:
         """Forget the episode, and let the policy forget it."""
         self._plan.clear()
         self._failures = 0
-        self._captured_at_s = -math.inf  # a simulator may count its time anew
-        self._proposed = None
+        self._terms.forget()
+        self._observation = self._proposed = None
         self._policy.reset()
 
     def _is_due(self) -> bool:
@@ -176,83 +172,14 @@ class ChunkBroker:
             return True
         return self._plan.step - asked_at >= self._replan_every
 
-    def _looked(self, observation: Observation) -> Observation:
-        """Take what was observed, if it is of the robot and not from before what was shown last."""
-        if not isinstance(observation, Observation):
-            raise ContractError(
-                "observation",
-                f"got {type(observation).__name__} from observe, expected an Observation",
-            )
-        if self._robot is not None:
-            check_fits(observation, self._robot, all_cameras=self._shows_all)
-        # The same time is no mistake: a camera may be slower than the loop.
-        if observation.captured_at_s < self._captured_at_s:
-            raise ContractError(
-                "observation.captured_at_s",
-                f"got {observation.captured_at_s!r} s, expected no time before that of the "
-                f"observation before, {self._captured_at_s!r} s: reset() starts anew",
-            )
-        self._captured_at_s = observation.captured_at_s
-        return observation
-
     def _replan(self, observation: Observation) -> None:
         try:
-            chunk = self._answer(observation)
+            chunk = self._terms.read(self._policy.infer(observation), observation)
         except PolicyError:
             self._failures += 1
             if self._failures > self._tolerate_failures or self._plan.remaining == 0:
                 raise
             return
         self._plan.offer(chunk, observed_at_step=self._plan.step)
+        self._observation = observation
         self._failures = 0
-
-    def _answer(self, observation: Observation) -> ActionChunk:
-        """Ask the policy, and put its answer in the order of the space if the gate would."""
-        chunk = self._policy.infer(observation)
-        require_chunk("chunk", chunk)
-        if chunk.observed_at_s != observation.captured_at_s:
-            # Of which observation is it then, and how many of its rows are past?
-            raise ContractError(
-                "chunk.observed_at_s",
-                f"got {chunk.observed_at_s!r}, expected captured_at_s of the observation that the "
-                f"policy was shown, {observation.captured_at_s!r}",
-            )
-        names = self._names
-        if self._reorder and chunk.names != names and set(chunk.names) == set(names):
-            order = [chunk.names.index(name) for name in names]
-            chunk = attrs.evolve(chunk, values=chunk.values[:, order], names=names, streams=())
-        if not chunk.is_finite:
-            step, dim = map(int, np.argwhere(~np.isfinite(chunk.values))[0])
-            raise PolicyError(
-                chunk.source,
-                f"answered with {chunk.values[step, dim]} for {chunk.names[dim]!r} in step {step}",
-            )
-        return chunk
-
-
-def _require_policy(policy: Any) -> None:
-    came = f"got {policy!r:.80}"
-    if isinstance(policy, (SafetyGate, SafetyLatch)):
-        raise ContractError(
-            "policy", f"got {type(policy).__name__}, expected a Policy: the gate comes after it"
-        )
-    if isinstance(policy, type):
-        raise ContractError("policy", f"{came}, expected a Policy, not its class")
-    methods = [getattr(policy, name, None) for name in ("infer", "reset")]
-    if not all(map(callable, methods)):
-        raise ContractError(
-            "policy", f"{came}, expected a Policy: an object with infer and reset, and info"
-        )
-    if any(map(inspect.iscoroutinefunction, methods)):
-        raise ContractError("policy", f"{came}, expected a Policy, not an asynchronous one")
-
-
-def _require_fits(info: Any, gate: SafetyGate) -> None:
-    """Require what a policy says of itself to be what the gate says; one that is silent fits."""
-    if info is None:
-        return
-    if not isinstance(info, PolicyInfo):
-        raise ContractError("policy.info", f"got {type(info).__name__}, expected a PolicyInfo")
-    found = differences_between(info, gate.embodiment or gate.actions, reorder=gate.reorder)
-    if found:
-        raise ContractError("policy.info", "; ".join(found))
