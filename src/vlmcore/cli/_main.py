@@ -111,3 +111,10 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         text = visible(f"{self.prog}: error: {message}", one_line=True)
         self.exit(ExitCode.USAGE, f"{text}\nsee '{self.prog} --help'\n")
+
+    def print_help(self, file: Any = None) -> None:
+        """Write the help where it is seen when that fails; argparse would go on in silence."""
+        if file is None:
+            Terminal.standard().write(self.format_help())
+        else:
+            super().print_help(file)

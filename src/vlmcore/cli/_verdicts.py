@@ -22,6 +22,7 @@ _WHY = {
     RefusalReason.NO_REFERENCE: "nobody knows where to stay: give --previous",
     RefusalReason.REFERENCE_OUT_OF_BOUNDS: "what was sent last is out of bounds",
     RefusalReason.POSITION_UNKNOWN: "nobody knows where what it moves is: give --position",
+    RefusalReason.NOTHING_LEFT: "a value of its first step is not finite",
     RefusalReason.REMEDY_FAILED: "what --mode {mode} made of it breaks limits, too",
 }
 _UNKNOWN = (ViolationKind.START_UNKNOWN, ViolationKind.POSITION_UNKNOWN)
@@ -39,8 +40,11 @@ def verdict_lines(
     elif findings is None or not report.changed:
         yield f"safe: {size} keep every limit of {report.embodiment}"
     else:
-        changed = np.count_nonzero(vetted.values != findings.values)
+        changed = np.count_nonzero(vetted.values != findings.values[: vetted.horizon])
         yield f"made safe by {report.mode.value}: {size} for {report.embodiment}"
+        if vetted.horizon < report.execution_horizon:
+            left = f"{vetted.horizon} of {report.execution_horizon}"
+            yield f"  {left} steps are left: it ends before the first value that is not finite"
         yield f"  {changed} of {vetted.values.size} values are others than those that came"
     if not report.previous_action_provided:
         yield f"  what was sent last is unknown: {_from_nowhere(space)}"

@@ -15,7 +15,7 @@ from vlmcore.cli._robots import Start, robot_of, start_of, streams_of
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError
 from vlmcore.safety.gate import SafetyGate
-from vlmcore.safety.remedies import Remedy
+from vlmcore.safety.remedies import NonFinite, Remedy
 
 __all__ = ["add_command"]
 
@@ -96,6 +96,15 @@ def _add_check(commands: Any) -> None:
         default=Remedy.BLOCK.value,
         metavar="MODE",
         help=f"what to do about an unsafe chunk: {', '.join(remedies)} (default: %(default)s)",
+    )
+    endings = [ending.value for ending in NonFinite]
+    parser.add_argument(
+        "--non-finite",
+        choices=endings,
+        default=NonFinite.HOLD.value,
+        metavar="WAY",
+        help="what --mode clamp does about NaN and infinity: hold goes on with the step before in "
+        "that dimension, truncate ends the chunk there (default: %(default)s)",
     )
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="the safety report as one JSON object")
@@ -206,7 +215,7 @@ def _run(
 
 
 def _check(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    gate, start = _robot(arguments, Remedy(arguments.mode))
+    gate, start = _robot(arguments, Remedy(arguments.mode), NonFinite(arguments.non_finite))
     checking = Checking(terminal=terminal, gate=gate, start=start, output=arguments.output)
     return checking.run(_recording_file(arguments, gate), as_json=arguments.json)
 
@@ -231,12 +240,16 @@ def _plot(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return plotting.run(_recording_file(arguments, gate))
 
 
-def _robot(arguments: argparse.Namespace, remedy: Remedy) -> tuple[SafetyGate, Start]:
+def _robot(
+    arguments: argparse.Namespace, remedy: Remedy, non_finite: NonFinite = NonFinite.HOLD
+) -> tuple[SafetyGate, Start]:
     robot = robot_of(arguments.embodiment)
     start = start_of(arguments.previous, arguments.position, robot.actions)
     horizon = arguments.execution_horizon
     try:
-        gate = SafetyGate(embodiment=robot, remedy=remedy, execution_horizon=horizon)
+        gate = SafetyGate(
+            embodiment=robot, remedy=remedy, non_finite=non_finite, execution_horizon=horizon
+        )
     except ContractError as error:
         raise ContractError(f"--{error.field.replace('_', '-')}", error.problem) from None
     return gate, start

@@ -130,6 +130,46 @@ def test_what_was_made_safe_is_exit_code_0_and_said(check, files, mode) -> None:
     assert "in what came: 1 out of bounds" in done.out
 
 
+def test_a_chunk_that_is_cut_says_how_much_of_it_is_left(check, files, tmp_path) -> None:
+    """
+    A value that is lost ends it; what stood before is safe.
+    """
+    lost = tmp_path / "lost.json"
+    lost.write_text("[[0.05, 0.0], [0.1, NaN], [0.1, 0.0]]")
+    words = ("--mode", "clamp", "--non-finite", "truncate", "--allow-nan", "--previous", "0,0")
+    done = check(lost, *words, "-o", files.out)
+
+    assert 0 == done.code
+    assert [
+        "  1 of 3 steps are left: it ends before the first value that is not finite",
+        "  0 of 2 values are others than those that came",
+    ] == done.out.splitlines()[1:3]
+    assert [[0.05, 0.0]] == json.loads(files.out.read_text())["actions"]
+
+
+def test_a_chunk_of_which_nothing_is_left_is_refused_in_words(check, tmp_path) -> None:
+    """
+    The first step is the one that would be sent.
+    """
+    lost = tmp_path / "lost.json"
+    lost.write_text("[[NaN, 0.0], [0.1, 0.0]]")
+    words = ("--mode", "clamp", "--non-finite", "truncate", "--allow-nan", "--previous", "0,0")
+    done = check(lost, *words)
+
+    assert 5 == done.code
+    assert "  refused, since a value of its first step is not finite\n" in done.out
+
+
+def test_to_cut_a_chunk_takes_the_mode_that_changes_it(check, files) -> None:
+    """
+    The complaint names the option.
+    """
+    done = check(files.safe, "--non-finite", "truncate")
+
+    assert 2 == done.code
+    assert "--non-finite: " in done.err
+
+
 @pytest.mark.parametrize("mode", ["block", "clamp", "hold", "report"])
 def test_a_safe_chunk_is_exit_code_0_in_every_mode(check, files, mode) -> None:
     """
@@ -539,7 +579,9 @@ def test_what_may_be_executed_is_written_though_nobody_reads_the_verdict(child, 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("words", [("actions", "check"), ("catalog", "vlm")])
+@pytest.mark.parametrize(
+    "words", [("actions", "check"), ("catalog", "vlm"), ("--help",), ("actions", "plot", "--help")]
+)
 def test_standard_output_on_a_full_disk_is_told_in_one_line(child, files, words) -> None:
     """
     It was a traceback, of every command.
