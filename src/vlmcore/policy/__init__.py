@@ -5,6 +5,19 @@ A policy proposes; nothing that it says is safe to execute before a gate has vet
 """
 
 from vlmcore.policy.fitting import differences_between
-from vlmcore.policy.interface import AsyncPolicy, Policy, PolicyInfo
+from vlmcore.policy.interface import (
+    AsyncPolicy,
+    ForkingPolicy,
+    OffloadingPolicy,
+    Policy,
+    PolicyInfo,
+)
 
-__all__ = ["AsyncPolicy", "Policy", "PolicyInfo", "differences_between"]
+__all__ = [
+    "AsyncPolicy",
+    "ForkingPolicy",
+    "OffloadingPolicy",
+    "Policy",
+    "PolicyInfo",
+    "differences_between",
+]

@@ -23,7 +23,7 @@ from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
 
-__all__ = ["AsyncPolicy", "Policy", "PolicyInfo"]
+__all__ = ["AsyncPolicy", "ForkingPolicy", "OffloadingPolicy", "Policy", "PolicyInfo"]
 
 _LIMITS = ContractLimits()
 
@@ -145,6 +145,33 @@ class Policy(Protocol):
 
     def close(self) -> None:
         """Give back what it holds; further calls are refused. Closing twice is no error."""
+        ...
+
+
+@runtime_checkable
+class ForkingPolicy(Policy, Protocol):
+    """A `Policy` that keeps something between its calls, and can be had again for others."""
+
+    def fork(self) -> Policy:
+        """
+        Make another policy with the same weights and a state of its own, as before an episode.
+
+        What is asked of one changes nothing for the others. Closing one leaves the others usable.
+        """
+        ...
+
+
+@runtime_checkable
+class OffloadingPolicy(Policy, Protocol):
+    """A `Policy` that can do without its accelerator while nobody asks."""
+
+    def offload(self) -> None:
+        """
+        Give back the memory of the accelerator, that of its forks too.
+
+        The next `infer`, of this one or of a fork, takes it again by itself, and what is kept of
+        an episode is not forgotten.
+        """
         ...
 
 

@@ -37,6 +37,14 @@ class ScriptEnding(enum.Enum):
     RAISE = "raise"  # raise PolicyError: the loop asked more often than it was meant to
 
 
+@attrs.define
+class _Notes:
+    """What a scripted policy and its forks have seen."""
+
+    shown: list[Observation] = attrs.field(factory=list)
+    resets: int = 0
+
+
 class _ScriptedPolicy:
     """What both kinds of scripted policies are made of."""
 
@@ -57,8 +65,7 @@ class _ScriptedPolicy:
         self._delay_s = delay_s
         self._script = script if callable(script) else _read_script(script, info)
         self._position = 0
-        self._shown: list[Observation] = []
-        self._resets = 0
+        self._notes = _Notes()
         self._closed = False
 
     @property
@@ -69,12 +76,12 @@ class _ScriptedPolicy:
     @property
     def shown(self) -> tuple[Observation, ...]:
         """Every observation that it took, the oldest first; a reset forgets none of them."""
-        return tuple(self._shown)
+        return tuple(self._notes.shown)
 
     @property
     def resets(self) -> int:
         """How often it was reset."""
-        return self._resets
+        return self._notes.resets
 
     @property
     def closed(self) -> bool:
@@ -85,7 +92,7 @@ class _ScriptedPolicy:
         """Note what is shown, and find the answer to it."""
         self._require_open()
         _require_expected(observation, self._info)
-        self._shown.append(observation)
+        self._notes.shown.append(observation)
         if callable(self._script):
             answer = _answer(self._script(observation), "script", self._info)
         else:
@@ -111,7 +118,7 @@ class _ScriptedPolicy:
     def _start_over(self) -> None:
         self._require_open()
         self._position = 0
-        self._resets += 1
+        self._notes.resets += 1
 
     def _require_open(self) -> None:
         if self._closed:
@@ -127,12 +134,12 @@ class ScriptedPolicy(_ScriptedPolicy):
     chunk is that of the observation, its source the name in *info*; what the observation must hold
     is what *info* says. A script is played as it is, also where a chunk breaks what *info* says:
     so is a loop tested against policies that lie. `reset` starts a list over; a function is
-    not told.
+    not told. `fork` gives a policy with the same script, at its start.
 
     Attributes:
         info: What it is and what it expects.
-        shown: Every observation that it took.
-        resets: How often it was reset.
+        shown: Every observation that it and its forks took.
+        resets: How often they were reset.
         closed: Whether it was closed.
 
     Args:
@@ -187,6 +194,20 @@ class ScriptedPolicy(_ScriptedPolicy):
             PolicyError: If it is closed.
         """
         self._start_over()
+
+    def fork(self) -> ScriptedPolicy:
+        """
+        Make another policy, with the same script at its start.
+
+        Raises:
+            PolicyError: If it is closed.
+        """
+        self._require_open()
+        forked = ScriptedPolicy(
+            self._script, info=self._info, ending=self._ending, delay_s=self._delay_s
+        )
+        forked._notes = self._notes
+        return forked
 
     def close(self) -> None:
         """Refuse further calls. Closing twice is no error."""

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import logging
 import ssl
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, final
 
+import attrs
+
 from vlmcore._arrays import require_count, require_finite_between, require_text
 from vlmcore._optional import optional_dependency
-from vlmcore.errors import ContractError, EndpointError, PolicyError, VlmcoreError
+from vlmcore.errors import ContractError, EndpointError
 from vlmcore.limits import WireLimits
-from vlmcore.secrets import Secret, redact
+from vlmcore.secrets import Secret
 from vlmcore_robotics.servers._admission import Admission, Refusal
-from vlmcore_robotics.servers.runtime import PolicyRuntime, TimedChunk
+from vlmcore_robotics.servers._terms import (
+    Address,
+    action_names_of,
+    require_tls,
+    unless,
+    words_for_clients,
+)
+from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import metadata_from_info
@@ -27,10 +35,18 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenPIServer"]
 
-_log = logging.getLogger(__name__)
 _HEALTH = "/healthz"
 _STOPPING, _FAILED = 1001, 1011  # codes of WebSocket
 _RATE_HZ = 1.0  # of cameras, where nobody says it; requests hold one frame of each
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class _Client:
+    """One connection: whom to talk to, when it is gone, and the session that it is."""
+
+    visit: Visit
+    gone: asyncio.Future[None]
+    session: str
 
 
 @final
@@ -41,7 +57,8 @@ class OpenPIServer:
     A client first hears what the policy says about itself, then gets one answer to each request.
     Where that is an error, it is told in one line, without a traceback, and hung up on, as
     openpi-client expects. Connections are served while an inference runs. A page in a browser
-    cannot connect. The runtime is not closed with the server.
+    cannot connect. Each connection is a session of the runtime. The runtime is not closed with the
+    server.
 
     Args:
         runtime: Runs the policy, which has to say its ``action_names``.
@@ -94,22 +111,13 @@ class OpenPIServer:
         max_clients: int = 64,
         limits: WireLimits | None = None,
     ) -> None:
-        if not isinstance(runtime, PolicyRuntime):
-            raise ContractError("runtime", f"got {type(runtime).__name__}, expected PolicyRuntime")
-        if runtime.info.action_names is None:
-            raise ContractError(
-                "runtime", f"got {runtime.info.name!r} without action_names, expected them"
-            )
-        if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 0xFFFF:
-            raise ContractError("port", f"got {port!r:.20}, expected 0 to 65535")
+        action_names = action_names_of(runtime)
         require_count(max_clients=max_clients)
         if default_prompt is not None:
             require_text(default_prompt=default_prompt)
-        if tls is not None and not isinstance(tls, ssl.SSLContext):
-            raise ContractError("tls", f"got {type(tls).__name__}, expected SSLContext")
+        require_tls(tls)
         self._runtime = runtime
-        self._host = _address(host, allow_remote=allow_remote)
-        self._port = port
+        self._address = Address(host=host, port=port, allow_remote=allow_remote)
         self._tls = tls
         self._default_prompt = default_prompt
         self._max_clients = max_clients
@@ -117,7 +125,7 @@ class OpenPIServer:
         self._codec = OpenPICodec(
             policy=runtime.info.name,
             layout=layout,
-            action_names=runtime.info.action_names,
+            action_names=action_names,
             limits=limits or WireLimits(),
         )
         self._metadata = self._codec.encode_metadata(metadata_from_info(runtime.info))
@@ -128,11 +136,7 @@ class OpenPIServer:
     @property
     def url(self) -> str:
         """Where a client on this machine reaches it; with the port that was taken, once started."""
-        address = ipaddress.ip_address(self._host)
-        if address.is_unspecified:
-            address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
-        host = f"[{address}]" if address.version == 6 else str(address)
-        return f"{'ws' if self._tls is None else 'wss'}://{host}:{self._port}"
+        return self._address.url("ws" if self._tls is None else "wss")
 
     async def start(self) -> None:
         """
@@ -142,14 +146,15 @@ class OpenPIServer:
             EndpointError: If that is not possible, as when the port is in use.
         """
         try:
-            self._port = await self._listener.open(
-                host=self._host,
-                port=self._port,
+            port = await self._listener.open(
+                host=self._address.numeric,
+                port=self._address.port,
                 tls=self._tls,
                 max_bytes=self._codec.limits.max_request_bytes,
             )
         except OSError as error:
             raise EndpointError(self.url, f"cannot listen there: {error.strerror}") from error
+        self._address = attrs.evolve(self._address, port=port)
 
     async def stop(self, *, grace_s: float = 5.0) -> None:
         """
@@ -204,17 +209,18 @@ class OpenPIServer:
         task = asyncio.current_task()
         assert task is not None
         gone = asyncio.ensure_future(visit.gone())
+        client = _Client(visit=visit, gone=gone, session=uuid.uuid4().hex)
         try:
             self._visits[task] = visit
             if await visit.send(self._metadata):
-                await self._converse(visit, task, gone)
+                await self._converse(client, task)
         finally:
             gone.cancel()
             del self._visits[task]
+            self._runtime.end_session(client.session)
 
-    async def _converse(
-        self, visit: Visit, task: asyncio.Task[None], gone: asyncio.Future[None]
-    ) -> None:
+    async def _converse(self, client: _Client, task: asyncio.Task[None]) -> None:
+        visit = client.visit
         previous_ms: float | None = None
         while not self._is_stopping:
             self._visits[task] = visit
@@ -224,9 +230,10 @@ class OpenPIServer:
                 return
             came_at_s = time.monotonic()
             try:
-                answer = await self._answer(frame, came_at_s, previous_ms, gone)
+                answer = await self._answer(client, frame, came_at_s, previous_ms)
             except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
-                await visit.send(self._codec.encode_failure(self._words(error)))
+                words = words_for_clients(error, key=self._admission.key)
+                await visit.send(self._codec.encode_failure(words))
                 await visit.close(_FAILED, "the error is in the frame before")
                 return
             if answer is None or not await visit.send(answer):
@@ -235,11 +242,7 @@ class OpenPIServer:
         await visit.close(_STOPPING, "the server stops")
 
     async def _answer(
-        self,
-        frame: bytes | str,
-        came_at_s: float,
-        previous_ms: float | None,
-        gone: asyncio.Future[None],
+        self, client: _Client, frame: bytes | str, came_at_s: float, previous_ms: float | None
     ) -> bytes | None:
         """Answer a request; ``None`` if the client left meanwhile, and nobody wants it any more."""
         if isinstance(frame, str):
@@ -252,12 +255,10 @@ class OpenPIServer:
             frame_rate_hz=self._runtime.info.rate_hz or _RATE_HZ,
             default_prompt=self._default_prompt,
         )
-        asked: asyncio.Future[TimedChunk] = asyncio.wrap_future(self._runtime.submit(observation))
-        await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
-        if not asked.done():
-            asked.cancel()
+        asked = self._runtime.submit(observation, session=client.session)
+        timed = await unless(client.gone, asked)
+        if timed is None:
             return None
-        timed = asked.result()
         return self._codec.encode_answer(
             timed.chunk,
             policy_ms=1000.0 * timed.inferred_s,
@@ -265,30 +266,6 @@ class OpenPIServer:
             previous_ms=previous_ms,
         )
 
-    def _words(self, error: Exception) -> str:
-        if not isinstance(error, VlmcoreError):
-            _log.error("a request failed", exc_info=error)
-            return f"the server failed with {type(error).__name__}; its log says more"
-        words = error.problem if isinstance(error, PolicyError) else str(error)
-        return redact(words, self._admission.key)
-
 
 def _ms_since(then_s: float) -> float:
     return 1000.0 * (time.monotonic() - then_s)
-
-
-def _address(host: str, *, allow_remote: bool) -> str:
-    """Take the address to listen at."""
-    try:
-        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-    except ValueError:
-        raise ContractError(
-            "host", f"got {host!r:.80}, expected an address of this machine"
-        ) from None
-    if not address.is_loopback and not allow_remote:
-        raise ContractError(
-            "host",
-            f"got {address}, which other machines reach, expected 127.0.0.1 or ::1: "
-            "pass allow_remote=True",
-        )
-    return str(address)
