@@ -176,6 +176,24 @@ def test_what_only_says_that_it_can_be_iterated_over_is_left() -> None:
     alone = np.array(3)
     assert alone is as_tuple(alone)
     assert 3 == as_tuple(np.int64(3))
+
+
+def test_a_name_is_plain_text_whatever_class_it_came_as() -> None:
+    """
+    Otherwise it decides itself which other name it equals.
+    """
+
+    class Liar(str):
+        __slots__ = ()
+
+        def __eq__(self, _other: object) -> bool:
+            return True
+
+        __hash__ = str.__hash__
+
+    made = as_tuple([Liar("x"), np.str_("y"), "z", 1])
+    assert [str, str, str, int] == [type(each) for each in made]
+    assert made == ("x", "y", "z", 1)
     assert ((1, 2), "ab") == (as_tuple(np.array([1, 2])), as_tuple("ab"))
 
 
