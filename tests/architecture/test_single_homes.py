@@ -23,9 +23,10 @@ FACTS = {
     ("vlmcore.testing._json_strategies", 1 << 64): "64-bit numbers",
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
-    ("vlmcore_robotics.clients._openpi_terms", 8000): "the port of openpi",
+    ("vlmcore_robotics.clients._openpi_words", 8000): "the port of openpi",
     ("vlmcore_robotics.servers.websocket", 8000): "the port of openpi",
     ("vlmcore_robotics.clients._tcp", 1 << 18): "bytes read at a time",
+    ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",
 }
 BOUNDS = "vlmcore.limits"
 DATA_ONLY = ("vlmcore.vlm.catalog",)

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from vlmcore.endpoint import Endpoint
 
 if TYPE_CHECKING:
     import ssl
 
-    from vlmcore_robotics.clients._websocket_line import Line
+    from vlmcore_robotics.clients._line import Line
 
 __all__ = ["AsyncTcpConnection"]
 
+_AT_A_TIME = 1 << 18  # bytes: what is given to the event loop it may have to copy
+
 
 class AsyncTcpConnection(asyncio.Protocol):
-    """
-    Moves bytes between a socket and a line, pings and their answers included.
+    """Moves bytes between a socket and a line, those that nobody waits for included."""
 
-    Attributes:
-        line: The line; it knows when the connection is over.
-    """
-
-    def __init__(self, line: Line) -> None:
-        self.line = line
+    def __init__(self) -> None:
+        self._line: Line[Any, Any] | None = None
         self._transport: asyncio.Transport | None = None
+        self._unsent: deque[memoryview] = deque()
+        self._is_full = False
+        self._is_cut = False
         self._news = asyncio.Event()
         self._lost = asyncio.Event()
 
-    async def open(self, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
+    async def open(
+        self, line: Line[Any, Any], endpoint: Endpoint, tls: ssl.SSLContext | None
+    ) -> None:
         """
         Connect to the first address that answers, and check who answers.
 
         Raises:
             OSError: If none does, or it cannot prove that it is *endpoint*.
         """
+        self._line = line
         try:
             await asyncio.get_running_loop().create_connection(
                 lambda: self,
@@ -51,35 +55,36 @@ class AsyncTcpConnection(asyncio.Protocol):
                 await asyncio.sleep(0)
             raise
 
-    async def message(self) -> bytes | str:
-        """
-        Wait for the next message.
-
-        Raises:
-            Exception: What ended the connection.
-        """
-        while (message := self.line.take()) is None:
-            self._news.clear()
-            await self._news.wait()
-        return message
+    async def news(self) -> None:
+        """Wait until something comes, or the connection ends."""
+        self._news.clear()
+        await self._news.wait()
 
     def flush(self) -> None:
-        """Send what the line has to send."""
-        for data in self.line.outgoing():
-            if self._transport is not None:
-                self._transport.write(data)
+        """Send what the line has to send, as far as the socket takes it; the rest follows."""
+        if self._line is not None:
+            self._unsent.extend(memoryview(data) for data in self._line.outgoing())
+        while self._unsent and self._transport is not None and not self._is_full:
+            data = self._unsent.popleft()
+            if len(data) > _AT_A_TIME:
+                self._unsent.appendleft(data[_AT_A_TIME:])
+            self._transport.write(data[:_AT_A_TIME])
 
     def cut(self) -> None:
         """End the connection, and whatever is waited for on it."""
-        self.line.lose(None)
+        self._is_cut = True
+        self._unsent.clear()
+        if self._line is not None:
+            self._line.lose(None)
         self._news.set()
         if self._transport is not None:
             self._transport.abort()
 
     def leave(self) -> None:
         """Say farewell, and end the connection once that is sent."""
-        self.line.leave()
-        self.flush()
+        if self._line is not None and not self._is_cut:
+            self._line.leave()
+            self.flush()
         if self._transport is not None:
             self._transport.close()
 
@@ -97,24 +102,37 @@ class AsyncTcpConnection(asyncio.Protocol):
         """Keep the transport; called by the event loop."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if not self.line.is_usable:  # cut before there was one
+        if self._is_cut:  # before there was one
             transport.abort()
+
+    def pause_writing(self) -> None:
+        """Note that the socket takes no more; called by the event loop."""
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        """Go on sending; called by the event loop."""
+        self._is_full = False
+        self.flush()
 
     def data_received(self, data: bytes) -> None:
         """Feed the line; called by the event loop."""
-        self.line.feed(data)
+        assert self._line is not None
+        self._line.feed(data)
         self.flush()
         self._news.set()
-        if not self.line.is_usable and self._transport is not None:
+        if not self._line.is_usable and self._transport is not None:
             self._transport.close()
 
     def eof_received(self) -> None:
         """Feed the end to the line; called by the event loop, which then closes the socket."""
-        self.line.feed(b"")
+        assert self._line is not None
+        self._line.feed(b"")
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the loss; called by the event loop."""
-        self.line.lose(exc)
+        self._unsent.clear()
+        if self._line is not None:
+            self._line.lose(exc)
         self._news.set()
         self._lost.set()

@@ -22,13 +22,12 @@ from vlmcore.errors import PolicyProtocolError
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import HangUpError, HttpStatusError, Stage
+from vlmcore_robotics.clients._line import HttpStart, NotHttpError
 from vlmcore_robotics.wire.session import Session, Turn
 
-__all__ = ["Line", "NotHttpError"]
+__all__ = ["WebSocketLine"]
 
 _WORDS = 200  # characters of an HTTP answer that are kept
-_START = b"HTTP/1."
-
 
 # Writes nothing: at its debug level the package writes headers.
 _QUIET = logging.getLogger(f"{__name__}.websockets")
@@ -36,11 +35,7 @@ _QUIET.disabled = True
 _QUIET.setLevel(logging.CRITICAL)
 
 
-class NotHttpError(Exception):
-    """The peer speaks another protocol."""
-
-
-class Line:
+class WebSocketLine:
     """
     The messages of one connection, and whose turn it is. Not safe for threads.
 
@@ -61,7 +56,7 @@ class Line:
         )
         self._session = Session(policy, greeting=True)
         self._message: bytes | str | None = None
-        self._start = bytearray()
+        self._start = HttpStart()
         self._parts = bytearray()
         self._is_text = False
         self._ending: Exception | None = None
@@ -100,9 +95,12 @@ class Line:
         """Take what came; nothing means that the peer sends no more."""
         if self._ending is not None:
             return
-        if self._protocol.state is State.CONNECTING and not self._starts_well(data):
-            self._end(NotHttpError(f"it sends {bytes(self._start)!r}, expected HTTP"))
-        elif data:
+        try:
+            self._start.feed(data)
+        except NotHttpError as error:
+            self._end(error)
+            return
+        if data:
             self._protocol.receive_data(data)
         else:
             self._protocol.receive_eof()
@@ -115,10 +113,6 @@ class Line:
     def lose(self, error: Exception | None) -> None:
         """Note that the connection is gone."""
         self._end(error or HangUpError("it closed the connection"))
-
-    def abandon(self, why: str) -> None:
-        """Break the session: what still comes is nobody's answer."""
-        self._session.abandon(why)
 
     def leave(self) -> None:
         """Put a farewell among what is to be sent, if the peer can hear it."""
@@ -137,11 +131,6 @@ class Line:
         if message is None and self._ending is not None:
             raise self._ending
         return message
-
-    def _starts_well(self, data: bytes) -> bool:
-        """Say whether this may be HTTP: other protocols may never send the end of a line."""
-        self._start += data[: len(_START) - len(self._start)]
-        return _START.startswith(bytes(self._start))
 
     def _take(self, frame: Frame) -> None:
         if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):

@@ -886,7 +886,7 @@ def test_an_observation_of_another_robot_is_refused_before_anything_is_sent() ->
             {"layout": attrs.evolve(LAYOUT, cameras=[attrs.evolve(LAYOUT.cameras[0], camera="x")])},
             "layout",
         ),
-        ({"name": " "}, "policy"),
+        ({"name": " "}, "name"),
         ({"api_key": "sk-1"}, "api_key"),
         ({"tls": True}, "tls"),
         ({"tls": ssl.create_default_context()}, "tls"),

@@ -1,0 +1,74 @@
+"""What connections over TCP have in common, whatever is said on them: a line, and how it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
+
+from vlmcore_robotics.clients._boundary import Stage
+
+__all__ = ["HttpStart", "Line", "NotHttpError"]
+
+_Request_contra = TypeVar("_Request_contra", contravariant=True)
+_Answer_co = TypeVar("_Answer_co", covariant=True)
+_START = b"HTTP/1."
+
+
+class NotHttpError(Exception):
+    """The peer speaks another protocol."""
+
+
+class Line(Protocol[_Request_contra, _Answer_co]):
+    """One connection without its socket: bytes come in, bytes and answers go out."""
+
+    @property
+    def stage(self) -> Stage:
+        """What is waited for before anything is asked."""
+        ...
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether something can be asked, now or after what is awaited."""
+        ...
+
+    def ask(self, request: _Request_contra, /) -> None:
+        """Put a request among what is to be sent."""
+        ...
+
+    def outgoing(self) -> Iterator[bytes]:
+        """Take what is to be sent."""
+        ...
+
+    def feed(self, data: bytes) -> None:
+        """Take what came; nothing means that the peer sends no more."""
+        ...
+
+    def lose(self, error: Exception | None) -> None:
+        """Note that the connection is gone."""
+        ...
+
+    def leave(self) -> None:
+        """Put a farewell among what is to be sent, if there is one."""
+        ...
+
+    def take(self) -> _Answer_co | None:
+        """Take the answer that is awaited, ``None`` if it has not come; raise what ended it."""
+        ...
+
+
+class HttpStart:
+    """The first bytes of a peer that has to speak HTTP: others may never send the end of a line."""
+
+    def __init__(self) -> None:
+        self._start = b""
+
+    def feed(self, data: bytes) -> None:
+        """
+        Look at what came.
+
+        Raises:
+            NotHttpError: If it is not HTTP.
+        """
+        self._start += data[: len(_START) - len(self._start)]
+        if not _START.startswith(self._start):
+            raise NotHttpError(f"it sends {self._start!r}, expected HTTP")

@@ -1,0 +1,261 @@
+"""
+One call at a time: what every client does around a call, blocking or awaited.
+
+A subclass says how a connection is made, cut and given up, and what a call is. All else is here:
+the turn and its deadline, errors in words of ours, a connection that is given up unless a call was
+done whole, and a client that can be closed from elsewhere while it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TypeVar
+
+from vlmcore.errors import PolicyError, PolicyUnavailableError, VlmcoreError
+from vlmcore.policy.interface import PolicyInfo
+from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.clients._tcp import Deadline
+from vlmcore_robotics.clients._terms import Terms
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["FAREWELL_S", "AsyncClient", "BlockingClient", "Client"]
+
+_Result = TypeVar("_Result")
+
+FAREWELL_S = 1.0  # how long closing waits for a call that it ended, or for the peer's farewell
+
+
+class Client:
+    """
+    What a client knows: its terms, what the server said, and how far a call has come.
+
+    Args:
+        terms: What it was told when it was made.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self._terms = terms
+        self._info: PolicyInfo | None = None  # set by a subclass, once it is connected
+        self._stage = Stage.TURN  # set by a subclass, within a call
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._terms.endpoint.origin!r})"
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise self._terms.closed()
+
+    def _problem(self, error: Exception, stage: Stage) -> VlmcoreError:
+        if self._is_closed:
+            return PolicyError(self._terms.policy, "it was closed during the call")
+        return self._terms.boundary.translated(error, stage)
+
+
+class BlockingClient(Client, ABC):
+    """
+    A client whose calls block. Safe for threads: they take turns.
+
+    Args:
+        terms: What it was told when it was made.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        super().__init__(terms)
+        self._lock = threading.Lock()
+
+    @property
+    def info(self) -> PolicyInfo:
+        """
+        What the server says about itself, with what the robot says; connects first.
+
+        Raises:
+            PolicyError: If the server cannot be reached, or does not fit the robot.
+        """
+        return self._known(Deadline(self._terms.timeout_s))
+
+    def connect(self) -> None:
+        """
+        Connect, unless connected, and compare what the server says with the robot.
+
+        Raises:
+            PolicyError: If the server cannot be reached, or does not fit the robot.
+        """
+        deadline = Deadline(self._terms.timeout_s)
+        self._alone(deadline, lambda: self._connected(deadline))
+
+    def close(self) -> None:
+        """Hang up, also on a call that is under way. Closing twice is no error."""
+        self._is_closed = True
+        if not self._lock.acquire(blocking=False):
+            self._cut()
+            if not self._lock.acquire(timeout=FAREWELL_S):
+                return  # the call ends by itself, and gives up the connection
+        try:
+            self._leave()
+            self._give_up()
+        finally:
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        self.connect()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def _connected(self, deadline: Deadline) -> PolicyInfo:
+        """
+        Use the connection that is there, if it still is; else make one. Set and return `_info`.
+
+        What was made before another thread closed the client must not stay: call `_require_open`
+        after `_cut` has something to cut.
+        """
+
+    @abstractmethod
+    def _cut(self) -> None:
+        """End whatever the call under way waits for; the one method that any thread may call."""
+
+    @abstractmethod
+    def _give_up(self) -> None:
+        """Drop the connection, if there is one, so that nothing that still comes is taken."""
+
+    def _leave(self) -> None:
+        """Say farewell on a connection that may be there, without waiting."""
+
+    def _known(self, deadline: Deadline) -> PolicyInfo:
+        """Take what the server said, and ask it only if it was never asked."""
+        known = self._info
+        return self._alone(deadline, lambda: self._connected(deadline)) if known is None else known
+
+    def _alone(self, deadline: Deadline, action: Callable[[], _Result]) -> _Result:
+        """Do *action* when it is our turn; give the connection up if it is not done whole."""
+        self._require_open()
+        if not self._lock.acquire(timeout=deadline.rest_s):
+            raise self._terms.boundary.translated(TimeoutError(), Stage.TURN)
+        is_done = False
+        try:
+            self._require_open()
+            result = action()
+            is_done = True
+            return result  # noqa: TRY300 - what is raised below stands outside of the handler
+        except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
+            problem = self._problem(error, self._stage)
+        finally:
+            if not is_done:
+                self._give_up()
+            self._lock.release()
+        raise problem
+
+
+class AsyncClient(Client, ABC):
+    """
+    A client for ``asyncio``, of the event loop that it is first used in. Tasks take turns.
+
+    Args:
+        terms: What it was told when it was made.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        super().__init__(terms)
+        self._lock = asyncio.Lock()
+
+    @property
+    def info(self) -> PolicyInfo:
+        """
+        What the server says about itself, with what the robot says.
+
+        Raises:
+            PolicyUnavailableError: If it was not connected yet.
+        """
+        if self._info is None:
+            raise PolicyUnavailableError(
+                self._terms.policy, "it was not connected yet: await connect() first"
+            )
+        return self._info
+
+    async def connect(self) -> None:
+        """
+        Connect, unless connected, and compare what the server says with the robot.
+
+        Raises:
+            PolicyError: If the server cannot be reached, or does not fit the robot.
+        """
+        await self._alone(Deadline(self._terms.timeout_s), self._connected)
+
+    async def aclose(self) -> None:
+        """Hang up, also on a call that is under way. Closing twice is no error."""
+        self._is_closed = True
+        if self._lock.locked():
+            self._cut()
+        await self._leave()
+
+    async def __aenter__(self) -> Self:
+        await self.connect()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    @abstractmethod
+    async def _connected(self) -> PolicyInfo:
+        """Use the connection that is there, if it still is; else make one. Set `_info`."""
+
+    @abstractmethod
+    def _cut(self) -> None:
+        """End whatever the call under way waits for."""
+
+    @abstractmethod
+    async def _leave(self) -> None:
+        """Say farewell, unless the connection was cut, and drop it."""
+
+    @abstractmethod
+    async def _give_up(self) -> None:
+        """Drop the connection, if there is one, so that nothing that still comes is taken."""
+
+    async def _known(self, deadline: Deadline) -> PolicyInfo:
+        """Take what the server said, and ask it only if it was never asked."""
+        known = self._info
+        return await self._alone(deadline, self._connected) if known is None else known
+
+    async def _alone(self, deadline: Deadline, action: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Do *action* when it is our turn; give the connection up if it is not done whole."""
+        self._require_open()
+        stage = Stage.TURN
+
+        async def do() -> _Result:
+            nonlocal stage
+            async with self._lock:
+                is_done = False
+                try:
+                    self._require_open()
+                    result = await action()
+                    is_done = True
+                    return result
+                finally:
+                    stage = self._stage
+                    if not is_done:
+                        await self._give_up()
+
+        try:
+            return await asyncio.wait_for(do(), deadline.rest_s)
+        except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
+            problem = self._problem(error, stage)
+        raise problem
