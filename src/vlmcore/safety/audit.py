@@ -201,7 +201,7 @@ def _held(path: Float64Array, finite: BoolArray, rules: Rules) -> Float64Array:
     """Replace what is not finite by what holding sends; NaN stays where nothing came before."""
     there = np.concatenate((np.isfinite(path[:1]), finite))
     last = np.where(there, np.arange(len(path))[:, np.newaxis], 0)
-    held = np.take_along_axis(path, np.maximum.accumulate(last, axis=0), axis=0)
+    held = np.take_along_axis(path, np.maximum.accumulate(last), axis=0)
     return np.where(there | ~rules.is_change, held, 0.0)
 
 

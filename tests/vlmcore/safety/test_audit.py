@@ -60,6 +60,15 @@ def test_a_jump_behind_nan_is_seen() -> None:
     )
 
 
+def test_what_is_lost_in_one_dimension_is_held_in_that_dimension() -> None:
+    """
+    Whatever came meanwhile in those beside it.
+    """
+    values = [[0.0, 0.0, 0.0], [0.05, NAN, 0.05], [0.05, 0.2, 0.05]]
+    dims = (JOINT, joint(name="y"), joint(name="z"))
+    assert [("non_finite", 1, 1), ("step", 2, 1)] == found(values, *dims, last_command=[0.0] * 3)
+
+
 def test_steps_are_held_against_what_came_before_as_it_came() -> None:
     """
     One jump and back are two steps that are too long.

@@ -188,6 +188,15 @@ def test_float32_is_rounded_towards_the_inside(bound: float) -> None:
     assert upper == pytest.approx(bound, rel=2**-22, abs=3e-45)
 
 
+def test_a_bound_that_float32_can_write_stays_that_bound() -> None:
+    """
+    Nothing is taken off what is inside already.
+    """
+    gate = SafetyGate(space=space(joint(2.0, bound=0.75)))
+    came = gate.vet(chunk([[0.75], [-0.75]]), last_command=[0.0])
+    assert [0.75, -0.75] == came.as_float32().ravel().tolist()
+
+
 def test_levels_are_still_levels_as_float32() -> None:
     """
     A level that float32 cannot write is read as the level again.
