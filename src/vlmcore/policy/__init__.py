@@ -4,7 +4,7 @@ Policies: what maps an observation to the next actions, wherever it runs.
 A policy proposes; nothing that it says is safe to execute before a gate has vetted it.
 """
 
-from vlmcore.policy.fitting import differences_between
+from vlmcore.policy.fitting import differences_between, require_expected
 from vlmcore.policy.interface import (
     AsyncPolicy,
     ForkingPolicy,
@@ -20,4 +20,5 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "differences_between",
+    "require_expected",
 ]

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from vlmcore.contracts.embodiment import ActionSpace, CameraSpec, Embodiment
+from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.policy.interface import PolicyInfo
 
-__all__ = ["differences_between"]
+__all__ = ["differences_between", "require_expected"]
 
 
 def differences_between(
@@ -45,6 +46,39 @@ def differences_between(
             "robot", f"got {type(robot).__name__}, expected an Embodiment or an ActionSpace"
         )
     return tuple(_differences(info, robot, reorder=reorder))
+
+
+def require_expected(observation: Any, info: PolicyInfo) -> None:
+    """
+    Refuse an observation that a policy does not expect; where it does not say, anything will do.
+
+    Raises:
+        ContractError: If it is none, has more or fewer numbers in its state, or a camera is missing
+            or of another size.
+    """
+    if not isinstance(observation, Observation):
+        raise ContractError(
+            "observation", f"got {type(observation).__name__}, expected an Observation"
+        )
+    names = info.state_names
+    if names is not None and len(observation.state) != len(names):
+        raise ContractError(
+            "state",
+            f"got {len(observation.state)} numbers, expected {len(names)}: {', '.join(names)}",
+        )
+    for camera in info.cameras or ():
+        frames = observation.images.get(camera.name)
+        if frames is None:
+            raise ContractError(
+                "images", f"got {', '.join(observation.images)}, expected {camera.name!r} too"
+            )
+        sides = frames.shape[1:3]
+        if camera.height_px is not None and sides != (camera.height_px, camera.width_px):
+            raise ContractError(
+                f"images[{camera.name!r}]",
+                f"got {sides[0]} x {sides[1]} pixels, expected {camera.height_px} x "
+                f"{camera.width_px} (height x width)",
+            )
 
 
 def _differences(

@@ -3,39 +3,61 @@ What happens with chunks over time: replanning, handing on, recording, playing b
 
 `ChunkBroker` stands between a control loop and a policy; `hand_off` gives what the gate let pass to
 what moves the robot. `EpisodeWriter` records what came of every chunk, `EpisodeReader` reads it,
-and `replay` plays it back through a gate.
+and `replay` plays it back through a gate. `FlightRecorder` records what a policy did,
+`EpisodePolicy` does it again.
 """
 
 from vlmcore.rollout.blending import blend_chunks, smallest_overlap
 from vlmcore.rollout.brokers import ChunkBroker
+from vlmcore.rollout.control import ControlLoop, LoopCounts
 from vlmcore.rollout.ensembling import TemporalEnsemble
 from vlmcore.rollout.episode_differences import recheck
 from vlmcore.rollout.episode_frames import encode_frames
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
+from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
+from vlmcore.rollout.freshness import MaxAges, TimedObservation
 from vlmcore.rollout.handoff import ActionSink, hand_off
+from vlmcore.rollout.holding import Starvation, hold_still
 from vlmcore.rollout.plans import ActionPlan, EnsembleBlend, LinearBlend
+from vlmcore.rollout.prefetch_counts import PrefetchCounts
+from vlmcore.rollout.prefetching import PrefetchingBroker
+from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy
 from vlmcore.rollout.replan import ReplanReport
 from vlmcore.rollout.replay import replay
 from vlmcore.rollout.rerun_export import export_to_rerun
+from vlmcore.rollout.watchdog import Watchdog
 
 __all__ = [
     "ActionPlan",
     "ActionSink",
     "ChunkBroker",
+    "ControlLoop",
+    "ConstantPolicy",
     "EnsembleBlend",
     "EpisodeHeader",
+    "EpisodePolicy",
     "EpisodeReader",
     "EpisodeStep",
     "EpisodeWriter",
+    "FlightRecorder",
+    "FramesKept",
     "LinearBlend",
+    "LoopCounts",
+    "MaxAges",
+    "PrefetchCounts",
+    "PrefetchingBroker",
     "ReplanReport",
+    "Starvation",
     "TemporalEnsemble",
+    "TimedObservation",
+    "Watchdog",
     "blend_chunks",
     "encode_frames",
     "export_to_rerun",
     "hand_off",
+    "hold_still",
     "recheck",
     "replay",
     "smallest_overlap",

@@ -29,12 +29,15 @@ from vlmcore.contracts.faults import Faults
 from vlmcore.contracts.shapes import path_of
 from vlmcore.errors import ContractError, DocumentError
 from vlmcore.limits import EpisodeLimits, require_at_most
+from vlmcore.rollout.episode_calls import EpisodeFailure, PolicyCall
 from vlmcore.rollout.episode_frames import EncodedFrame, FrameEncoding, require_frame_bytes
-from vlmcore.rollout.episode_schemas import EPISODE, EPISODE_STEP, NOT_FINITE
+from vlmcore.rollout.episode_schemas import EPISODE, EPISODE_FAILURE, EPISODE_STEP, NOT_FINITE
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 from vlmcore.safety.documents import safety_report_from_document, safety_report_to_document
 
 __all__ = [
+    "episode_failure_from_document",
+    "episode_failure_to_document",
     "episode_header_from_document",
     "episode_header_to_document",
     "episode_step_from_document",
@@ -105,7 +108,7 @@ def episode_step_to_document(step: EpisodeStep, index: int) -> dict[str, Any]:
         ]
         for camera, frames in step.frames.items()
     }
-    more = {"position": dict(step.position), "frames": frames}
+    more = {"position": dict(step.position), "frames": frames, "call": _call_to(step.call)}
     return said | {key: value for key, value in more.items() if value}
 
 
@@ -133,10 +136,67 @@ def episode_step_from_document(
         "report": _nested("report", safety_report_from_document, data, faults),
         "position": data.get("position", {}),
         "frames": _frames_from(data.get("frames", {}), limits or EpisodeLimits(), faults),
+        "call": _call_from(data, faults),
     }
     same = ("at_s", "last_command", "vetted", "executed_steps")
     fields = {key: f"$.{key}" for key in (*same, "report", "position", "frames")}
     return faults.finish(lambda: EpisodeStep(**made, **{key: data[key] for key in same}), **fields)
+
+
+def episode_failure_to_document(failure: EpisodeFailure, index: int) -> dict[str, Any]:
+    """
+    Write a call that failed, in plain values of JSON.
+
+    Args:
+        failure: What failed.
+        index: How many steps of the episode stand before it.
+    """
+    said = {
+        **EPISODE_FAILURE.header(),
+        "step": index,
+        "at_s": failure.at_s,
+        "observation": observation_summary_to_document(failure.observation),
+        "error": failure.error,
+    }
+    return said if failure.call is None else said | {"call": _call_to(failure.call)}
+
+
+def episode_failure_from_document(value: Any, index: int) -> EpisodeFailure:
+    """
+    Read a call that failed.
+
+    Args:
+        value: The document.
+        index: How many steps of the episode stand before it.
+
+    Raises:
+        DocumentError: If there are faults; all of them are listed.
+    """
+    faults = Faults(EPISODE_FAILURE.name)
+    data = EPISODE_FAILURE.read(value, faults)
+    if data.get("step", index) != index:
+        faults.add("$.step", f"got {data['step']}, expected {index}: the steps before it")
+    made = {
+        "observation": _nested("observation", observation_summary_from_document, data, faults),
+        "call": _call_from(data, faults),
+    }
+    return faults.finish(
+        lambda: EpisodeFailure(at_s=data["at_s"], error=data["error"], **made),
+        at_s="$.at_s",
+        error="$.error",
+    )
+
+
+def _call_to(call: PolicyCall | None) -> dict[str, Any] | None:
+    return None if call is None else {"digest": call.digest, "took_s": call.took_s}
+
+
+def _call_from(data: Mapping[str, Any], faults: Faults) -> PolicyCall | None:
+    said, call = data.get("call"), None
+    if said is not None:
+        with faults.at("$.call", digest="$.call.digest", took_s="$.call.took_s"):
+            call = PolicyCall(digest=said["digest"], took_s=said["took_s"])
+    return call
 
 
 def _nested(key: str, read: Callable[[Any], _Made], data: Mapping[str, Any], faults: Faults) -> Any:

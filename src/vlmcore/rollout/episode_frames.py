@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from vlmcore._arrays import UInt8Array, require_count, require_member
+from vlmcore.contracts._thumbnails import shrunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, MediaError
 from vlmcore.limits import ContractLimits, EpisodeLimits, ImageLimits, require_at_most
@@ -86,6 +87,7 @@ def encode_frames(
     *,
     quality: int = 90,
     newest_only: bool = True,
+    longest_px: int | None = None,
     limits: EpisodeLimits | None = None,
 ) -> dict[str, tuple[EncodedFrame, ...]]:
     """
@@ -97,6 +99,8 @@ def encode_frames(
         quality: Of JPEG, 1 to 95; lower ones are tried where a frame is too large.
         newest_only: Whether only the newest frame of each camera is taken. The older ones were the
             newest of the steps before, if every frame is shown to the policy.
+        longest_px: How long the longest side of a frame may be; larger ones are made smaller, each
+            pixel the mean of those it stands for. ``None`` keeps their size.
         limits: How large a frame may be.
 
     Returns:
@@ -120,10 +124,12 @@ def encode_frames(
             "observation", f"got {type(observation).__name__}, expected an Observation"
         )
     require_member(FrameEncoding, encoding=encoding)
-    require_count(quality=quality)
+    require_count(quality=quality, **({} if longest_px is None else {"longest_px": longest_px}))
     most = (limits or EpisodeLimits()).max_frame_bytes
 
     def encoded(image: UInt8Array, index: int) -> EncodedFrame:
+        if longest_px is not None:
+            image = shrunk(image, longest_px)
         match encoding:
             case FrameEncoding.JPEG:
                 data = encode_jpeg(image, quality=quality, max_bytes=most)

@@ -10,10 +10,13 @@ from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError, EpisodeError, LimitExceededError
 from vlmcore.limits import EpisodeLimits, require_at_most
 from vlmcore.rollout._episode_paths import cannot, open_file, path_of, shown
+from vlmcore.rollout.episode_calls import EpisodeFailure
 from vlmcore.rollout.episode_documents import (
+    episode_failure_from_document,
     episode_header_from_document,
     episode_step_from_document,
 )
+from vlmcore.rollout.episode_schemas import EPISODE_FAILURE
 from vlmcore.rollout.episodes import EpisodeStep
 
 __all__ = ["EpisodeReader", "require_reader"]
@@ -67,7 +70,16 @@ class EpisodeReader:
 
     def __iter__(self) -> Iterator[EpisodeStep]:
         """
-        Give the steps.
+        Give the steps; calls that failed are passed over.
+
+        Raises:
+            EpisodeError: If a line has faults, or the file cannot be read.
+        """
+        return (each for each in self.events() if isinstance(each, EpisodeStep))
+
+    def events(self) -> Iterator[EpisodeStep | EpisodeFailure]:
+        """
+        Give the steps and the calls that failed, in the order in which they came.
 
         Raises:
             EpisodeError: If a line has faults, or the file cannot be read.
@@ -75,18 +87,24 @@ class EpisodeReader:
         self.truncated = False
         with open_file(self._path, limits=self._limits) as file:
             file.seek(self._start)
-            index = 0
-            while line := self._next_line(file, index + 2):
+            number, steps = 2, 0
+            while line := self._next_line(file, number):
                 if self._is_cut(line):
                     self.truncated = True
                     return
-                yield self._read(line, index + 2, self._step_reader(index))
-                index += 1
+                event = self._read(line, number, self._event_reader(steps))
+                yield event
+                number += 1
+                steps += isinstance(event, EpisodeStep)
 
-    def _step_reader(self, index: int) -> Callable[[Any], EpisodeStep]:
-        def read(document: Any) -> EpisodeStep:
-            require_at_most("max_steps", index + 1, self._limits.max_steps)
-            step = episode_step_from_document(document, index, limits=self._limits)
+    def _event_reader(self, steps: int) -> Callable[[Any], EpisodeStep | EpisodeFailure]:
+        """Read what stands after so many steps."""
+
+        def read(document: Any) -> EpisodeStep | EpisodeFailure:
+            if isinstance(document, dict) and document.get("schema") == EPISODE_FAILURE.schema_id:
+                return episode_failure_from_document(document, steps)
+            require_at_most("max_steps", steps + 1, self._limits.max_steps)
+            step = episode_step_from_document(document, steps, limits=self._limits)
             self.header.require_fits(step)
             return step
 

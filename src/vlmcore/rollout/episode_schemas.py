@@ -1,5 +1,5 @@
 """
-The lines of a recorded episode, key by key: one header, then one document a step.
+The lines of a recorded episode, key by key: one header, then one document a step or failed call.
 
 They are made of the documents that there are: the embodiment, the summary of the observation, the
 chunk, the report. In a chunk that was proposed a value that is not finite, which JSON cannot hold,
@@ -31,11 +31,11 @@ from vlmcore.contracts.shapes import (
     Text,
     Whole,
 )
-from vlmcore.limits import ContractLimits, EpisodeLimits
+from vlmcore.limits import ContractLimits, DocumentLimits, EpisodeLimits
 from vlmcore.rollout.episode_frames import FrameEncoding
 from vlmcore.safety.documents import SAFETY_REPORT
 
-__all__ = ["DOCUMENTS", "EPISODE", "EPISODE_STEP", "NOT_FINITE"]
+__all__ = ["DOCUMENTS", "EPISODE", "EPISODE_FAILURE", "EPISODE_STEP", "NOT_FINITE"]
 
 _LIMITS = ContractLimits()
 _MOST_STEPS = EpisodeLimits().max_steps
@@ -103,6 +103,16 @@ _PROPOSED = attrs.evolve(
     },
 )
 _SAID = Text(blank=True, longest=_LIMITS.max_name_characters)
+_CALL = Field(
+    Record(
+        fields={
+            "digest": Field(Text(longest=64), "SHA-256 of the observation, without its time."),
+            "took_s": Field(Number(), "How long the policy took, in seconds."),
+        }
+    ),
+    "How the policy was asked.",
+    optional=True,
+)
 _FRAME = Record(
     fields={
         "encoding": Field(
@@ -171,8 +181,27 @@ EPISODE_STEP = _line(
             "What was kept of the pixels, by camera.",
             optional=True,
         ),
+        "call": _CALL,
+    },
+)
+
+EPISODE_FAILURE = _line(
+    name="robot-episode-failure",
+    title="A call that the policy did not answer.",
+    keys={
+        "step": Field(
+            Whole(smallest=0, largest=_MOST_STEPS), "How many steps of the episode stand before it."
+        ),
+        "at_s": Field(Number(), "Monotonic clock when it had failed, in seconds."),
+        "observation": Field(_Nested(OBSERVATION_SUMMARY), "What the policy was shown."),
+        "error": Field(
+            Text(longest=DocumentLimits().max_error_characters), "What went wrong, for people."
+        ),
+        "call": _CALL,
     },
 )
 
 #: The lines of an episode by the names of their documents.
-DOCUMENTS: Mapping[str, DocumentKind] = {kind.name: kind for kind in (EPISODE, EPISODE_STEP)}
+DOCUMENTS: Mapping[str, DocumentKind] = {
+    kind.name: kind for kind in (EPISODE, EPISODE_STEP, EPISODE_FAILURE)
+}

@@ -21,17 +21,17 @@ from vlmcore.contracts.json_text import write_json
 from vlmcore.contracts.observation import Observation, ObservationSummary
 from vlmcore.errors import ContractError, EpisodeError
 from vlmcore.limits import EpisodeLimits, require_at_most
-from vlmcore.rollout._checks import require_chunk
 from vlmcore.rollout._episode_paths import cannot, create_file, path_of, shown, sync_folder
-from vlmcore.rollout._outcomes import Outcome, report_of, require_belongs
+from vlmcore.rollout._outcomes import Outcome
+from vlmcore.rollout._steps import step_of
+from vlmcore.rollout.episode_calls import EpisodeFailure
 from vlmcore.rollout.episode_documents import (
+    episode_failure_to_document,
     episode_header_to_document,
     episode_step_to_document,
 )
 from vlmcore.rollout.episode_frames import EncodedFrame, require_frame_bytes
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
-from vlmcore.safety.references import read_last_command
-from vlmcore.safety.vetted import VettedChunk
 
 __all__ = ["EpisodeWriter"]
 
@@ -146,26 +146,17 @@ class EpisodeWriter:
             LimitExceededError: If the line or the file would become too large.
             EpisodeError: If it cannot be written.
         """
-        if not isinstance(observation, (Observation, ObservationSummary)):
-            raise ContractError(
-                "observation", f"got {type(observation).__name__}, expected an Observation"
-            )
-        seen = observation.summary() if isinstance(observation, Observation) else observation
-        require_chunk("chunk", chunk)
-        robot = self.header.embodiment
-        step = EpisodeStep(
+        step = step_of(
+            self.header,
+            observation,
+            chunk,
+            outcome,
+            last_command=last_command,
             at_s=at_s,
-            observation=seen,
-            chunk=chunk,
-            report=report_of(outcome).summary(),
-            last_command=read_last_command(last_command, robot.actions),
-            vetted=outcome.values if isinstance(outcome, VettedChunk) else None,
             executed_steps=executed_steps,
-            position=position or getattr(outcome, "position", None) or {},
-            frames=frames or {},
+            position=position,
+            frames=frames,
         )
-        self.header.require_fits(step)
-        require_belongs(outcome, step, robot)
         with self._lock:
             if step.at_s < self._recorded_at_s:
                 raise ContractError(
@@ -177,22 +168,26 @@ class EpisodeWriter:
             self._recorded_at_s = step.at_s
         return step
 
-    def append(self, step: EpisodeStep) -> None:
+    def append(self, event: EpisodeStep | EpisodeFailure) -> None:
         """
-        Write a step as it is, as one that was read from another episode.
+        Write a step as it is, as one that was read from another episode, or a call that failed.
 
         Raises:
-            ContractError: If it is not a step of this robot.
+            ContractError: If it is neither, or not a step of this robot.
             LimitExceededError: If the line or the file would become too large.
             EpisodeError: If it cannot be written, or the writer is closed.
         """
-        if not isinstance(step, EpisodeStep):
-            raise ContractError("step", f"got {type(step).__name__}, expected an EpisodeStep")
-        self.header.require_fits(step)
-        require_frame_bytes(step.frames, limits=self._limits)
+        if isinstance(event, EpisodeFailure):
+            with self._lock:
+                self._write(self._line(episode_failure_to_document(event, self._steps)))
+            return
+        if not isinstance(event, EpisodeStep):
+            raise ContractError("step", f"got {type(event).__name__}, expected an EpisodeStep")
+        self.header.require_fits(event)
+        require_frame_bytes(event.frames, limits=self._limits)
         with self._lock:
             require_at_most("max_steps", self._steps + 1, self._limits.max_steps)
-            self._write(self._line(episode_step_to_document(step, self._steps)))
+            self._write(self._line(episode_step_to_document(event, self._steps)))
             self._steps += 1
 
     def close(self) -> None:

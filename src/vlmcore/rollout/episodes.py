@@ -28,6 +28,7 @@ from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import ObservationSummary
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
+from vlmcore.rollout.episode_calls import PolicyCall, require_call
 from vlmcore.rollout.episode_frames import EncodedFrame
 from vlmcore.safety.report import SafetySummary
 
@@ -149,6 +150,7 @@ class EpisodeStep:
         position: The measured positions that it was vetted with, by the name of the dimension;
             empty if none was needed.
         frames: What was kept of the pixels, by camera.
+        call: How the policy was asked; ``None`` if nobody says.
 
     Raises:
         ContractError: If a field is not as described, or they contradict each other.
@@ -165,12 +167,14 @@ class EpisodeStep:
     frames: Mapping[str, tuple[EncodedFrame, ...]] = attrs.field(
         factory=dict, converter=_frames, hash=False
     )
+    call: PolicyCall | None = None
 
     def __attrs_post_init__(self) -> None:
         require_finite(at_s=self.at_s)
         _require(ObservationSummary, observation=self.observation)
         _require(ActionChunk, chunk=self.chunk)
         _require(SafetySummary, report=self.report)
+        require_call(self.call)
         self._check_report()
         self._check_executed()
         self._check_frames()

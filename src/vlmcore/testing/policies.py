@@ -14,6 +14,7 @@ from vlmcore._arrays import require_finite_between, require_member
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
+from vlmcore.policy.fitting import require_expected
 from vlmcore.policy.interface import PolicyInfo
 
 __all__ = ["AsyncScriptedPolicy", "Script", "ScriptEnding", "ScriptedPolicy"]
@@ -91,7 +92,7 @@ class _ScriptedPolicy:
     def _take(self, observation: Observation) -> ActionChunk | Exception:
         """Note what is shown, and find the answer to it."""
         self._require_open()
-        _require_expected(observation, self._info)
+        require_expected(observation, self._info)
         self._notes.shown.append(observation)
         if callable(self._script):
             answer = _answer(self._script(observation), "script", self._info)
@@ -296,30 +297,3 @@ def _answer(answer: Any, field: str, info: PolicyInfo) -> ActionChunk | Exceptio
         )
     except ContractError as error:
         raise ContractError(f"{field}.{error.field}", error.problem) from None
-
-
-def _require_expected(observation: Any, info: PolicyInfo) -> None:
-    """Refuse what *info* does not expect; where it does not say, anything will do."""
-    if not isinstance(observation, Observation):
-        raise ContractError(
-            "observation", f"got {type(observation).__name__}, expected an Observation"
-        )
-    names = info.state_names
-    if names is not None and len(observation.state) != len(names):
-        raise ContractError(
-            "state",
-            f"got {len(observation.state)} numbers, expected {len(names)}: {', '.join(names)}",
-        )
-    for camera in info.cameras or ():
-        frames = observation.images.get(camera.name)
-        if frames is None:
-            raise ContractError(
-                "images", f"got {', '.join(observation.images)}, expected {camera.name!r} too"
-            )
-        sides = frames.shape[1:3]
-        if camera.height_px is not None and sides != (camera.height_px, camera.width_px):
-            raise ContractError(
-                f"images[{camera.name!r}]",
-                f"got {sides[0]} x {sides[1]} pixels, expected {camera.height_px} x "
-                f"{camera.width_px} (height x width)",
-            )
