@@ -24,6 +24,7 @@ FACTS = {
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore_robotics.clients._openpi_words", 8000): "the port of openpi",
+    ("vlmcore_robotics.servers.http", 8787): "the port of the HTTP protocol",
     ("vlmcore_robotics.servers.websocket", 8000): "the port of openpi",
     ("vlmcore_robotics.clients._tcp", 1 << 18): "bytes read at a time",
     ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
@@ -13,6 +12,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from vlmcore_robotics.servers._admission import Refusal
+from vlmcore_robotics.servers._keepalive import watch_peer
 
 __all__ = ["Listener", "Visit"]
 
@@ -116,7 +116,7 @@ class Listener:
             await self._server.wait_closed()
 
     async def _handle(self, connection: ServerConnection) -> None:
-        _watch(connection.transport.get_extra_info("socket"))
+        watch_peer(connection.transport.get_extra_info("socket"))
         await self._visit(Visit(connection))
 
     def _process_request(self, connection: ServerConnection, request: Request) -> Response | None:
@@ -125,12 +125,3 @@ class Listener:
             return connection.respond(refusal.status, f"{refusal.words}\n")
         words = self._answer(request.path)
         return None if words is None else connection.respond(200, words)
-
-
-def _watch(connection: socket.socket | None) -> None:
-    """Let the kernel find out that a silent peer is gone, which pings would take for slowness."""
-    if connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6)):
-            if hasattr(socket, option):
-                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
