@@ -17,6 +17,7 @@ __all__ = [
     "require_finite_rows",
     "require_names_of",
     "require_rotations",
+    "require_sink",
     "require_space",
     "require_steps",
 ]
@@ -52,6 +53,19 @@ def require_chunk(field: str, chunk: Any) -> None:
     """
     if not isinstance(chunk, ActionChunk):
         raise ContractError(field, f"got {type(chunk).__name__}, expected an ActionChunk")
+
+
+def require_sink(sink: Any) -> None:
+    """
+    Require what may be handed actions.
+
+    Raises:
+        ContractError: If it has no method ``accept``, or is a class.
+    """
+    if isinstance(sink, type) or not callable(getattr(sink, "accept", None)):
+        raise ContractError(
+            "sink", f"got {sink!r:.80}, expected an ActionSink: an object with a method accept"
+        )
 
 
 def require_space(space: Any) -> None:

@@ -44,6 +44,7 @@ class PolicyTerms:
 
     Attributes:
         rules: The gate, without the latch around it.
+        name: What the policy calls itself.
 
     Raises:
         ContractError: If one of them is none, or the policy says of itself that it is for another
@@ -57,6 +58,7 @@ class PolicyTerms:
             raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
         info = getattr(policy, "info", None)
         _require_fits(info, rules)
+        self.name = "policy" if info is None else info.name
         self._names, self._reorder = rules.actions.names, rules.reorder
         self._robot = rules.embodiment
         self._shows_all = info is None or info.cameras is None

@@ -9,6 +9,7 @@ import attrs
 from vlmcore._arrays import plain_float, require_finite, require_positive
 from vlmcore.contracts.embodiment import LimitsSource
 from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.rollout._checks import require_sink
 from vlmcore.safety.report import RefusalReason
 from vlmcore.safety.vetted import VettedChunk
 
@@ -77,10 +78,7 @@ def hand_off(
             "values: got others than those that were vetted, expected nobody to write to them: "
             "torch does, give it a copy",
         )
-    if isinstance(sink, type) or not callable(getattr(sink, "accept", None)):
-        raise ContractError(
-            "sink", f"got {sink!r:.80}, expected an ActionSink: an object with a method accept"
-        )
+    require_sink(sink)
     now_s, max_age_s = plain_float(now_s), plain_float(max_age_s)
     require_finite(now_s=now_s)
     require_positive(max_age_s=max_age_s)

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import attrs
 
-from vlmcore._arrays import require_count
+from vlmcore._arrays import require_count, require_text
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety.gate import SafetyGate, VettedChunk
@@ -23,7 +23,8 @@ class SafetyLatch:
     A chunk is unsafe if the gate found anything in it, whether it was remedied or refused; one that
     is safe as it came starts the count again. After *max_consecutive* unsafe chunks the latch has
     tripped: nothing passes any more until `rearm` is called, which is for a person to do, who has
-    looked at what the policy did, and not for the loop that drives the robot.
+    looked at what the policy did, and not for the loop that drives the robot. What else must not go
+    on, as a loop that runs dry, may `trip` it.
 
     It is safe for threads, which take turns; what is in a row is in the order of their turns. A
     signal handler may `rearm` it at any time. Use one for each robot: there are no copies.
@@ -58,6 +59,7 @@ class SafetyLatch:
         self._max_consecutive = max_consecutive
         self._consecutive = 0
         self._last: SafetyReport | None = None  # of the chunk that tripped it, from then on
+        self._why = ""
         self._turn = threading.RLock()  # a signal handler may come in between
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -103,8 +105,7 @@ class SafetyLatch:
         """
         with self._turn:
             if self._last is not None:
-                unsafe = f"unsafe chunks in a row: {self._max_consecutive}"
-                raise UnsafeActionError(self._last, RefusalReason.TRIPPED.value, unsafe)
+                raise UnsafeActionError(self._last, RefusalReason.TRIPPED.value, self._why)
             try:
                 vetted = self._gate.vet(chunk, last_command=last_command, position=position)
             except UnsafeActionError as error:
@@ -112,6 +113,24 @@ class SafetyLatch:
                 raise
             self._count(vetted.report)
             return vetted
+
+    def trip(self, report: SafetyReport, why: str) -> None:
+        """
+        Shut, for a reason that the gate does not know of; one that has tripped keeps its own.
+
+        Args:
+            report: On what was put to the gate last.
+            why: One sentence, which those who ask are told.
+
+        Raises:
+            ContractError: If *report* is no `SafetyReport`, or *why* is blank.
+        """
+        if not isinstance(report, SafetyReport):
+            raise ContractError("report", f"got {type(report).__name__}, expected a SafetyReport")
+        require_text(why=why)
+        with self._turn:
+            if self._last is None:
+                self._shut(report, why)
 
     def rearm(self) -> None:
         """Let chunks pass again, and start counting anew; for a person to call."""
@@ -121,5 +140,9 @@ class SafetyLatch:
     def _count(self, report: Any) -> None:
         self._consecutive = 0 if report.findings is None else self._consecutive + 1
         if self._consecutive >= self._max_consecutive:
-            tripped = RefusalReason.TRIPPED
-            self._last = attrs.evolve(report, changed=False, safe_for_handoff=False, reason=tripped)
+            self._shut(report, f"unsafe chunks in a row: {self._max_consecutive}")
+
+    def _shut(self, report: Any, why: str) -> None:
+        tripped = RefusalReason.TRIPPED
+        self._last = attrs.evolve(report, changed=False, safe_for_handoff=False, reason=tripped)
+        self._why = why
