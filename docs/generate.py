@@ -30,7 +30,7 @@ from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.rollout import documents as rollout_documents
-from vlmcore.rollout import episode_schemas
+from vlmcore.rollout import episode_schemas, open_loop_documents
 from vlmcore.safety import documents as safety_documents
 from vlmcore.vlm.catalog import MODELS
 from vlmcore_robotics.wire.http_openapi import openapi
@@ -41,6 +41,7 @@ DOCUMENTS = {
     **safety_documents.DOCUMENTS,
     **rollout_documents.DOCUMENTS,
     **episode_schemas.DOCUMENTS,
+    **open_loop_documents.DOCUMENTS,
 }
 NOTE = "% Made from the code by `nox -s regen`: change it there."
 

@@ -14,6 +14,7 @@ from vlmcore.errors import ContractError, LimitExceededError
 __all__ = [
     "ChartLimits",
     "ContractLimits",
+    "DatasetLimits",
     "DocumentLimits",
     "EpisodeLimits",
     "HttpLimits",
@@ -165,6 +166,44 @@ class EpisodeLimits:
 
 
 @attrs.frozen(kw_only=True)
+class DatasetLimits:
+    """
+    What is read of a data set of robot episodes: tables, videos, and what is said about them.
+
+    Attributes:
+        max_info_bytes: Size of what a data set says about itself in JSON.
+        max_file_bytes: Size of one file of it. Tables and videos are never held whole.
+        max_footer_bytes: Size of one text or list in the footer of a table.
+        max_files: Files of episodes that are listed.
+        max_episodes: Episodes.
+        max_rows: Rows of all episodes together.
+        max_tasks: Instructions.
+        max_features: What a row may hold.
+        max_frame_bytes: Size of one encoded picture in a table.
+        max_frame_pixels: Width times height of a frame.
+    """
+
+    max_info_bytes: int = 4 * _MIB
+    max_file_bytes: int = 65_536 * _MIB
+    max_footer_bytes: int = 64 * _MIB
+    max_files: int = 1 << 16
+    max_episodes: int = 1 << 20
+    max_rows: int = 1 << 40
+    max_tasks: int = 1 << 16
+    max_features: int = 256
+    max_frame_bytes: int = 16 * _MIB
+    max_frame_pixels: int = 16 * _MIB
+
+    def __attrs_post_init__(self) -> None:
+        _require_positive_fields(self)
+
+    @property
+    def of_files(self) -> EpisodeLimits:
+        """The limits of one file, as of an episode."""
+        return EpisodeLimits(max_file_bytes=self.max_file_bytes)
+
+
+@attrs.frozen(kw_only=True)
 class ImageLimits:
     """
     What the image door lets in.
@@ -278,6 +317,7 @@ class HttpLimits:
         max_request_bytes: Size of the body of a request.
         max_response_bytes: Size of the body of an answer.
         max_metadata_bytes: Size of what a server says about itself.
+        max_head_bytes: Size of all headers of a message together.
         max_frame_bytes: Size of one encoded frame.
         max_frames_bytes: Size of all encoded frames of one observation.
         max_frame_pixels: Width times height of one frame, read from its header before decoding.
@@ -288,6 +328,7 @@ class HttpLimits:
     max_request_bytes: int = 64 * _MIB
     max_response_bytes: int = 32 * _MIB
     max_metadata_bytes: int = _MIB
+    max_head_bytes: int = 16_384
     max_frame_bytes: int = 8 * _MIB
     max_frames_bytes: int = 45 * _MIB
     max_frame_pixels: int = 16 * _MIB

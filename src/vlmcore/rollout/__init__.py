@@ -20,6 +20,8 @@ from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
 from vlmcore.rollout.freshness import MaxAges, TimedObservation
 from vlmcore.rollout.handoff import ActionSink, hand_off
 from vlmcore.rollout.holding import Starvation, hold_still
+from vlmcore.rollout.open_loop import evaluate_open_loop
+from vlmcore.rollout.open_loop_report import OpenLoopReport
 from vlmcore.rollout.plans import ActionPlan, EnsembleBlend, LinearBlend
 from vlmcore.rollout.prefetch_counts import PrefetchCounts
 from vlmcore.rollout.prefetching import PrefetchingBroker
@@ -46,6 +48,7 @@ __all__ = [
     "LinearBlend",
     "LoopCounts",
     "MaxAges",
+    "OpenLoopReport",
     "PrefetchCounts",
     "PrefetchingBroker",
     "ReplanReport",
@@ -55,6 +58,7 @@ __all__ = [
     "Watchdog",
     "blend_chunks",
     "encode_frames",
+    "evaluate_open_loop",
     "export_to_rerun",
     "hand_off",
     "hold_still",
