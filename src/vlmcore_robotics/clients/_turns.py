@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from vlmcore.endpoint import Endpoint
 from vlmcore.errors import PolicyError, PolicyUnavailableError, VlmcoreError
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore_robotics.clients._boundary import Stage
@@ -47,6 +48,11 @@ class Client:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._terms.endpoint.origin!r})"
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the server listens."""
+        return self._terms.endpoint
 
     def _require_open(self) -> None:
         if self._is_closed:
