@@ -23,6 +23,7 @@ FACTS = {
     ("vlmcore.testing._json_strategies", 1 << 64): "64-bit numbers",
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
+    ("vlmcore_robotics.clients._http_words", 8787): "the port of the HTTP protocol",
     ("vlmcore_robotics.clients._openpi_words", 8000): "the port of openpi",
     ("vlmcore_robotics.servers.http", 8787): "the port of the HTTP protocol",
     ("vlmcore_robotics.servers.websocket", 8000): "the port of openpi",

@@ -1,6 +1,8 @@
 """Clients of policy servers: a socket, a deadline and a session around each wire format."""
 
+from vlmcore_robotics.clients.async_http import AsyncHttpPolicy
 from vlmcore_robotics.clients.async_websocket import AsyncWebSocketPolicy
+from vlmcore_robotics.clients.http import HttpPolicy
 from vlmcore_robotics.clients.websocket import WebSocketPolicy
 
-__all__ = ["AsyncWebSocketPolicy", "WebSocketPolicy"]
+__all__ = ["AsyncHttpPolicy", "AsyncWebSocketPolicy", "HttpPolicy", "WebSocketPolicy"]

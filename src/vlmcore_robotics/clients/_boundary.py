@@ -19,6 +19,7 @@ from vlmcore.errors import (
     PolicyError,
     PolicyProtocolError,
     PolicyRefusedError,
+    PolicyStatusError,
     PolicyTimeoutError,
     PolicyUnavailableError,
     VlmcoreError,
@@ -28,6 +29,7 @@ from vlmcore.secrets import Secret, redact
 __all__ = ["Boundary", "HangUpError", "HttpStatusError", "Stage"]
 
 _WORDS = 200  # characters of a foreign text that are shown
+_UNAVAILABLE = (429, 502, 503, 504)  # it is busy, or what stands before it does not reach it
 
 
 class Stage(enum.Enum):
@@ -121,10 +123,20 @@ class Boundary:
                 return PolicyProtocolError(
                     self.policy, redact(error.problem, self.secret), error.side
                 )
+            case PolicyStatusError():
+                return self._failed(error)
             case PolicyRefusedError():
                 return PolicyRefusedError(self.policy, redact(error.problem, self.secret))
             case _:
                 return error
+
+    def _failed(self, error: PolicyStatusError) -> PolicyError:
+        """Tell what a status means; the words are those of the policy, or of what is before it."""
+        if error.status in _UNAVAILABLE:
+            return self._unavailable(f"it answers HTTP {error.status}: {error.problem}")
+        told = "; no redirect is followed" if 300 <= error.status < 400 else ""
+        problem = redact(error.problem, self.secret)
+        return PolicyStatusError(self.policy, f"{problem}{told}", error.status)
 
     def _late(self, stage: Stage) -> PolicyError:
         if stage is Stage.CONNECTION:
@@ -133,13 +145,11 @@ class Boundary:
 
     def _answered(self, error: HttpStatusError) -> PolicyError:
         said = f"it answers HTTP {error.status}: {error.words}"
-        match error.status:
-            case 401 | 403:
-                return PolicyRefusedError(self.policy, self._shown(said))
-            case 502 | 503 | 504:
-                return self._unavailable(said)
-            case _:
-                return self._broken(f"{said}; expected a policy server")
+        if error.status in (401, 403):
+            return PolicyRefusedError(self.policy, self._shown(said))
+        if error.status in _UNAVAILABLE:
+            return self._unavailable(said)
+        return self._broken(f"{said}; expected a policy server")
 
     def _ended(self, error: Exception, stage: Stage) -> PolicyError:
         why = f"{type(error).__name__}: {error}" if isinstance(error, OSError) else str(error)

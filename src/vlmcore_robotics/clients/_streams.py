@@ -53,13 +53,10 @@ class StreamClient(BlockingClient, Generic[_Request, _Answer]):
         line.ask(request)
         try:
             self._flush(line, deadline)
-        except ConnectionError:
+        except ConnectionError as error:
             # What the peer said last tells more than that it is gone.
             self._is_alive(line, deadline)
-            answer = line.take()
-            if answer is None:
-                raise
-            return answer
+            line.lose(error)
         self._stage = Stage.ANSWER
         return self._next(line, deadline)
 

@@ -9,7 +9,7 @@ import ssl
 
 import pytest
 import websockets.exceptions
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from websockets.datastructures import Headers
 from websockets.frames import Close
@@ -113,6 +113,7 @@ def test_a_token_is_in_no_text(
     """
     Whatever is raised with it, and wherever it stands there.
     """
+    assume(token not in WHERE)
     boundary = Boundary(policy="pi05", origin=WHERE, waits_s=1.0, secret=Secret(token))
     for raised in (
         made(kind, f"{before}{token} after"),
