@@ -133,6 +133,8 @@ class ControlLoop:
         require_observer(observe)
         max_age_s = plain_float(max_age_s)
         require_positive(max_age_s=max_age_s)
+        if not (position is None or callable(position)):
+            raise ContractError("position", f"got {position!r:.80}, expected a function, or None")
         if not (recorder is None or isinstance(recorder, EpisodeWriter)):
             raise ContractError("recorder", f"got {recorder!r:.80}, expected an EpisodeWriter")
         gate = broker.gate
@@ -221,9 +223,9 @@ class ControlLoop:
         try:
             vetted = broker.step(self._observe, last_command=self._last_command, position=position)
         except UnsafeActionError as error:
-            self._count(refused=True)
-            if error.reason == RefusalReason.TRIPPED.value:
+            if error.reason == RefusalReason.TRIPPED.value:  # its report is on another step
                 raise
+            self._count(refused=True)
             self._record(error, broker.proposed, position=position)
             if not self._is_latched:
                 raise

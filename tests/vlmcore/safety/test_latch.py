@@ -200,3 +200,45 @@ def test_a_latch_has_no_copies(make: Any) -> None:
     """
     with pytest.raises(TypeError, match=r"^a SafetyLatch is not copied or pickled: make another"):
         make(latch())
+
+
+def test_a_latch_can_be_tripped_for_a_reason_that_the_gate_does_not_know_of() -> None:
+    """
+    As by a loop that runs dry; what is told is that reason, until somebody rearms it.
+    """
+    each = latch()
+    vetted = each.vet(SAFE, last_command=[0.0])
+    each.trip(vetted.report, "nothing is left to execute")
+    assert (0, True) == (each.consecutive, each.is_tripped)
+    with pytest.raises(UnsafeActionError) as error:
+        each.vet(SAFE, last_command=[0.0])
+    assert str(error.value).startswith("tripped: nothing is left to execute; ")
+    report = error.value.report
+    assert (RefusalReason.TRIPPED, False) == (report.reason, report.safe_for_handoff)
+
+    each.rearm()
+    assert reason_of(each) is None
+
+
+def test_a_latch_that_has_tripped_keeps_its_reason() -> None:
+    """
+    The first one says what went wrong.
+    """
+    each = latch(max_consecutive=1)
+    tripped = each.vet(JUMP, last_command=[0.0])
+    each.trip(tripped.report, "another one")
+    with pytest.raises(UnsafeActionError, match=r"^tripped: unsafe chunks in a row: 1; "):
+        each.vet(SAFE, last_command=[0.0])
+
+
+def test_a_latch_is_tripped_with_a_report_and_a_sentence() -> None:
+    """
+    A person reads them.
+    """
+    each = latch()
+    report = each.vet(SAFE, last_command=[0.0]).report
+    with pytest.raises(ContractError, match=r"^report: got NoneType, expected a SafetyReport"):
+        each.trip(None, "why")  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"^why: got blank text"):
+        each.trip(report, " ")
+    assert not each.is_tripped
