@@ -3,5 +3,13 @@
 from vlmcore_robotics.servers.runtime import PolicyRuntime, RuntimeHealth, TimedChunk
 from vlmcore_robotics.servers.threads import serve_in_thread
 from vlmcore_robotics.servers.websocket import OpenPIServer
+from vlmcore_robotics.servers.zeromq import GrootServer
 
-__all__ = ["OpenPIServer", "PolicyRuntime", "RuntimeHealth", "TimedChunk", "serve_in_thread"]
+__all__ = [
+    "GrootServer",
+    "OpenPIServer",
+    "PolicyRuntime",
+    "RuntimeHealth",
+    "TimedChunk",
+    "serve_in_thread",
+]

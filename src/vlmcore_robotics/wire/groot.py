@@ -269,9 +269,9 @@ class GrootCodec:
             return self._reply(actions)
         return self._reply([actions, dict(info or {})])
 
-    def encode_pong(self) -> bytes:
-        """Write that somebody is there."""
-        return self._reply(_PONG)
+    def encode_pong(self, said: Mapping[str, Any] | None = None) -> bytes:
+        """Write that somebody is there, and what is *said* beside it, which GR00T passes over."""
+        return self._reply({**(said or {}), **_PONG}, FrameKind.METADATA)
 
     def encode_modalities(self) -> bytes:
         """Write what the policy takes and gives, in the spelling of the dialect."""

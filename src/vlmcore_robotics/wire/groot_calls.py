@@ -20,7 +20,7 @@ from typing import Any
 from vlmcore.errors import ContractError, PolicyProtocolError, PolicyRefusedError
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
-from vlmcore_robotics.wire._blame import blamed, words_of
+from vlmcore_robotics.wire._blame import blamed, without, words_of
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
 from vlmcore_robotics.wire.groot_dialects import GrootDialect, modalities_from_answer
 from vlmcore_robotics.wire.groot_modalities import PolicyModalities
@@ -56,9 +56,9 @@ def ask_ping(*, token: Secret | None = None) -> bytes:
     return encode_call(GrootEndpoint.PING, token=token)
 
 
-def read_ping(frame: bytes, *, policy: str, token: Secret | None = None) -> None:
+def read_ping(frame: bytes, *, policy: str, token: Secret | None = None) -> dict[str, Any]:
     """
-    Read the answer to `ask_ping`.
+    Read the answer to `ask_ping`: what is said beside that somebody is there, mostly nothing.
 
     Raises:
         PolicyRefusedError: If the server refused, as without the right token.
@@ -68,6 +68,8 @@ def read_ping(frame: bytes, *, policy: str, token: Secret | None = None) -> None
     if not isinstance(said, Mapping) or said.get("status") != "ok":
         problem = "ping: got another answer than 'ok', expected a server of GR00T"
         raise PolicyProtocolError(policy, problem, "theirs")
+    shown: dict[str, Any] = without(dict(said), token)
+    return {key: value for key, value in shown.items() if key not in ("status", "message")}
 
 
 def ask_modalities(*, token: Secret | None = None) -> bytes:

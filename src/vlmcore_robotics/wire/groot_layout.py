@@ -176,16 +176,16 @@ class GrootLayout:
         return {stream.key: len(stream.names) for stream in self.action}
 
     def differences(
-        self, modalities: PolicyModalities, *, embodiment: Embodiment | None = None
+        self, modalities: PolicyModalities | None, *, embodiment: Embodiment | None = None
     ) -> tuple[str, ...]:
         """
         List everything in which the tables differ from what the policy and the robot say.
 
         Args:
-            modalities: What the policy says of itself.
+            modalities: What the policy says of itself; ``None`` as long as it was not asked.
             embodiment: The robot, if that is to be compared too.
         """
-        found = list(self._from_policy(modalities))
+        found = [] if modalities is None else list(self._from_policy(modalities))
         return tuple(found if embodiment is None else [*found, *self._from_robot(embodiment)])
 
     def require_fits(

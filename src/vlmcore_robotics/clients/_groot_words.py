@@ -1,0 +1,199 @@
+"""What clients of GR00T say and understand, for one robot and one layout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from vlmcore._arrays import require_count, require_member
+from vlmcore._optional import optional_dependency
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import Embodiment
+from vlmcore.contracts.observation import Observation
+from vlmcore.errors import ContractError
+from vlmcore.limits import WireLimits
+from vlmcore.policy.interface import PolicyInfo
+from vlmcore.secrets import Secret
+from vlmcore_robotics.clients._history import History
+from vlmcore_robotics.clients._terms import Terms, require_kind
+from vlmcore_robotics.wire.groot import GrootCodec
+from vlmcore_robotics.wire.groot_calls import (
+    ask_modalities,
+    ask_ping,
+    read_modalities,
+    read_ping,
+)
+from vlmcore_robotics.wire.groot_info import info_from_modalities
+from vlmcore_robotics.wire.groot_layout import GrootLayout
+from vlmcore_robotics.wire.histories import MissingHistory
+
+if TYPE_CHECKING:
+    from vlmcore_robotics.clients._zmq_line import ZmqLine
+
+__all__ = ["GrootWords"]
+
+_PORT = 5555
+_SCHEME = "tcp"
+
+
+class GrootWords:
+    """
+    Requests and answers of GR00T; the arguments are those of `ZmqPolicy`.
+
+    What a server speaks is known once it was asked: until then there is nothing to say to it but
+    the two questions.
+
+    Attributes:
+        terms: Where the policy is, for which robot, and how long it may take.
+        history: What was seen before.
+        questions: What is asked when connected, in this order; `learned` takes the answers.
+
+    Raises:
+        ContractError: If an argument is not as described there.
+        EndpointError: If *endpoint* is no address, or not one that may be dialled.
+        MissingDependencyError: If pyzmq is not installed.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        embodiment: Embodiment,
+        layout: GrootLayout,
+        name: str | None,
+        api_token: Secret | None,
+        timeout_s: float,
+        allow_remote: bool,
+        allow_readable_token: bool,
+        flat: bool,
+        missing_history: MissingHistory,
+        max_steps_back: int,
+        limits: WireLimits | None,
+    ) -> None:
+        self.terms = Terms.agreed(
+            endpoint,
+            schemes=(_SCHEME,),
+            default_scheme=_SCHEME,
+            default_port=_PORT,
+            embodiment=embodiment,
+            name=name,
+            timeout_s=timeout_s,
+            token=api_token,
+            token_field="api_token",  # noqa: S106 - the name of it
+            allow_remote=allow_remote,
+            allow_readable_token=allow_readable_token,
+        )
+        require_kind("layout", layout, GrootLayout)
+        require_kind("flat", flat, bool)
+        require_member(MissingHistory, missing_history=missing_history)
+        require_count(max_steps_back=max_steps_back)
+        wrong = layout.differences(None, embodiment=embodiment)
+        if wrong:
+            raise ContractError("layout", f"got tables that do not fit: {'; '.join(wrong)}")
+        self.history = History(rate_hz=embodiment.actions.rate_hz, most_steps=max_steps_back)
+        self.questions = (ask_modalities(token=api_token), ask_ping(token=api_token))
+        self._layout = layout
+        self._flat = flat
+        self._missing_history = missing_history
+        self._max_steps_back = max_steps_back
+        self._limits = limits or WireLimits()
+        self._codec: GrootCodec | None = None
+        with optional_dependency("robotics", "zmq"):
+            from vlmcore_robotics.clients import _zmq_line  # noqa: PLC0415 - the door
+        self._line_type = _zmq_line.ZmqLine
+
+    @property
+    def reset_request(self) -> bytes | None:
+        """What tells the server that an episode ends; ``None`` if it is of N1.5."""
+        codec = self._spoken()
+        return codec.encode_reset() if codec.dialect.knows_reset else None
+
+    def new_line(self, host: str) -> ZmqLine:
+        """Begin a connection to *host*, in numbers."""
+        most = max(self._limits.max_response_bytes, self._limits.max_metadata_bytes)
+        port = self.terms.endpoint.port
+        return self._line_type(self.terms.policy, host, port, max_bytes=most)
+
+    def request(self, observation: Observation) -> bytes:
+        """
+        Write a request, with what was seen before where the policy looks back.
+
+        An observation that shows several frames brings its history itself.
+
+        Raises:
+            ContractError: If it is not an observation of the robot or of the layout, or there is
+                less of the past than the policy looks at.
+        """
+        past = self.history.before(observation) if observation.history == 1 else []
+        return self._spoken().encode_request(observation, past=past)
+
+    def chunk(self, answer: bytes, observation: Observation, info: PolicyInfo) -> ActionChunk:
+        """
+        Read an answer.
+
+        Raises:
+            PolicyRefusedError: If the policy failed.
+            PolicyProtocolError: If it is no answer, or not of the horizon that was announced.
+        """
+        observed_at_s = observation.captured_at_s
+        chunk = self._spoken().decode_answer(answer, observed_at_s=observed_at_s)
+        return self.terms.kept(chunk, info)
+
+    def read_reset(self, answer: bytes) -> None:
+        """
+        Read the answer to a reset.
+
+        Raises:
+            PolicyRefusedError: If the server refused.
+            PolicyProtocolError: If it is no answer to it.
+        """
+        self._spoken().decode_reset(answer)
+
+    def learned(self, answers: tuple[bytes, ...], before: PolicyInfo | None) -> PolicyInfo:
+        """
+        Read what a server says of itself, and compare it with tables, robot and what it said.
+
+        Raises:
+            PolicyRefusedError: If it answers with an error.
+            PolicyProtocolError: If it cannot be read, does not fit the robot or the tables, or
+                differs from what was said on the connection before.
+        """
+        terms, layout = self.terms, self._layout
+        modalities, dialect = read_modalities(answers[0], policy=terms.policy, token=terms.token)
+        said = read_ping(answers[1], policy=terms.policy, token=terms.token)
+        wrong = layout.differences(modalities)
+        if wrong:
+            raise terms.fault("its modalities are not those of the layout: " + "; ".join(wrong))
+        try:
+            info = info_from_modalities(modalities, layout, said, name=terms.policy)
+            codec = GrootCodec(
+                policy=terms.policy,
+                layout=layout,
+                modalities=modalities,
+                dialect=dialect,
+                flat=self._flat,
+                missing_history=self._missing_history,
+                token=terms.token,
+                limits=self._limits,
+            )
+        except ContractError as error:
+            raise terms.fault(str(error)) from None
+        if codec.steps_back > self._max_steps_back:
+            raise terms.fault(
+                f"it looks {codec.steps_back} steps back, expected at most {self._max_steps_back}: "
+                "pass max_steps_back"
+            )
+        if self._codec not in (None, codec):
+            raise terms.fault(
+                "another policy answers now, make a new client for it: its modalities or its "
+                "generation are others"
+            )
+        info = terms.learned(info, before, cameras=info.cameras or ())
+        self.history.look_back(codec.steps_back)
+        self._codec = codec
+        return attrs.evolve(info, metadata={"dialect": dialect.value})
+
+    def _spoken(self) -> GrootCodec:
+        assert self._codec is not None, "nothing is said before the server was asked"
+        return self._codec

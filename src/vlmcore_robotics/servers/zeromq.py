@@ -1,0 +1,253 @@
+"""Serves a policy as Isaac-GR00T does, over ZeroMQ, so that its clients can ask it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, final
+
+import attrs
+
+from vlmcore._arrays import require_count, require_finite_between
+from vlmcore._optional import optional_dependency
+from vlmcore.contracts.observation import Observation
+from vlmcore.errors import ContractError, EndpointError
+from vlmcore.limits import WireLimits
+from vlmcore.secrets import Secret
+from vlmcore_robotics.servers._terms import Address, action_names_of, words_for_clients
+from vlmcore_robotics.servers.runtime import PolicyRuntime
+from vlmcore_robotics.wire.groot import GrootCall, GrootCodec
+from vlmcore_robotics.wire.groot_calls import GrootEndpoint
+from vlmcore_robotics.wire.groot_dialects import GrootDialect
+from vlmcore_robotics.wire.groot_info import modalities_from_info
+from vlmcore_robotics.wire.groot_layout import GrootLayout
+from vlmcore_robotics.wire.groot_modalities import PolicyModalities
+from vlmcore_robotics.wire.policy_info import metadata_from_info
+
+if TYPE_CHECKING:
+    from vlmcore_robotics.servers._zmq_listener import Listener, Request
+
+__all__ = ["GrootServer"]
+
+_RATE_HZ = 1.0  # of cameras, where nobody says it
+
+
+@final
+class GrootServer:
+    """
+    Serves the policy of a runtime over ZeroMQ, as GR00T's own server: any REQ socket can ask.
+
+    It answers ``ping``, ``get_modality_config``, ``get_action`` and ``reset``; ``kill``, which ends
+    GR00T's server, is refused. Pings are answered while an inference runs. Whatever a peer sends,
+    it gets an answer: if something is wrong with it, ``{"error": ...}`` with one line of text.
+    Each connection is a session of the runtime. The runtime is not closed with the server.
+
+    Nothing is encrypted: at another address than that of this machine, listen in a private network
+    only, or behind a tunnel. ZeroMQ itself takes the connections, and holds what is sent in many
+    frames until the last one came, however many there are.
+
+    Args:
+        runtime: Runs the policy, which has to say its ``action_names``.
+        layout: Which modality key holds which part of an observation and of an action.
+        modalities: What clients are told that the policy takes and gives. Unless given, it is shown
+            one frame of each camera and one state, and proposes as many steps as it says.
+        dialect: The generation of the clients.
+        flat: Whether keys are flat, as ``video.ego_view``; for N1.5 they always are.
+        join_states: Whether the policy is shown the states of all steps that *modalities* ask for,
+            joined to one, oldest first, instead of the newest.
+        host: The address to listen at, as ``"127.0.0.1"`` or ``"::1"``; ``"localhost"`` is the
+            first of them.
+        port: 0 to 65535; at 0 one that is free is taken.
+        api_token: What has to be in each request as ``api_token``, if anything.
+        allow_remote: Whether *host* may be an address that other machines reach.
+        max_requests: How many requests may be in hand at once; others are told that it is busy.
+        limits: How large messages may be.
+
+    Raises:
+        ContractError: If an argument is not as described, or the layout does not fit.
+        MissingDependencyError: If pyzmq is not installed.
+
+    Example:
+        >>> import msgpack, zmq
+        >>> from vlmcore.policy.interface import PolicyInfo
+        >>> from vlmcore.testing import ScriptedPolicy
+        >>> from vlmcore_robotics.servers.threads import serve_in_thread
+        >>> from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
+        >>> layout = GrootLayout(
+        ...     video=[VideoKey(key="front", camera="front")],
+        ...     state=[StateSlice(key="neck", start=0, end=1)],
+        ...     action=[ActionStream(key="neck", names=("neck",))],
+        ...     language="task",
+        ... )
+        >>> info = PolicyInfo(name="nod", action_names=("neck",), horizon=2)
+        >>> with PolicyRuntime(ScriptedPolicy([[[0.1], [0.2]]], info=info)) as runtime:
+        ...     with serve_in_thread(GrootServer(runtime, layout=layout, port=0)) as url:
+        ...         with zmq.Context() as context, context.socket(zmq.REQ) as peer:
+        ...             with peer.connect(url):
+        ...                 peer.send(msgpack.packb({"endpoint": "ping"}))
+        ...                 msgpack.unpackb(peer.recv())["status"]
+        'ok'
+    """
+
+    def __init__(
+        self,
+        runtime: PolicyRuntime,
+        *,
+        layout: GrootLayout,
+        modalities: PolicyModalities | None = None,
+        dialect: GrootDialect = GrootDialect.N1_7,
+        flat: bool = False,
+        join_states: bool = False,
+        host: str = "127.0.0.1",
+        port: int = 5555,
+        api_token: Secret | None = None,
+        allow_remote: bool = False,
+        max_requests: int = 64,
+        limits: WireLimits | None = None,
+    ) -> None:
+        names = action_names_of(runtime)
+        require_count(max_requests=max_requests)
+        if api_token is not None and not isinstance(api_token, Secret):
+            raise ContractError("api_token", f"got {type(api_token).__name__}, expected a Secret")
+        _require_whole(layout)
+        if names != layout.action_names:
+            raise ContractError(
+                "layout", f"got the actions {layout.action_names!r:.200}, expected {names!r:.200}"
+            )
+        self._runtime = runtime
+        self._address = Address(host=host, port=port, allow_remote=allow_remote)
+        self._token = api_token
+        self._join_states = join_states
+        self._max_requests = max_requests
+        self._codec = GrootCodec(
+            policy=runtime.info.name,
+            layout=layout,
+            modalities=modalities or modalities_from_info(runtime.info, layout),
+            dialect=dialect,
+            flat=flat,
+            token=api_token,
+            limits=limits or WireLimits(),
+        )
+        said = metadata_from_info(attrs.evolve(runtime.info, metadata={}))
+        self._pong = self._codec.encode_pong(said)
+        self._modalities = self._codec.encode_modalities()
+        with optional_dependency("robotics", "zmq"):
+            from vlmcore_robotics.servers import _zmq_listener  # noqa: PLC0415 - the door
+        self._listener: Listener = _zmq_listener.Listener()
+        self._receiving: asyncio.Future[None] | None = None
+        self._in_hand: set[asyncio.Future[None]] = set()
+        self._is_stopping = False
+
+    @property
+    def url(self) -> str:
+        """Where a client on this machine reaches it; with the port that was taken, once started."""
+        return self._address.url("tcp")
+
+    async def start(self) -> None:
+        """
+        Listen.
+
+        Raises:
+            EndpointError: If that is not possible, as when the port is in use.
+        """
+        try:
+            port = await self._listener.open(
+                host=self._address.numeric,
+                port=self._address.port,
+                max_bytes=self._codec.limits.max_request_bytes,
+            )
+        except OSError as error:
+            raise EndpointError(self.url, f"cannot listen there: {error.strerror}") from error
+        self._address = attrs.evolve(self._address, port=port)
+        self._receiving = asyncio.ensure_future(self._receive())
+
+    async def stop(self, *, grace_s: float = 5.0) -> None:
+        """
+        Answer the requests that are in hand, refuse those that come meanwhile, and hang up.
+
+        Args:
+            grace_s: How long answers may take, 0 to 600 seconds; then they are given up.
+        """
+        require_finite_between(0.0, 600.0, grace_s=grace_s)
+        self._is_stopping = True
+        if self._in_hand:
+            await asyncio.wait(tuple(self._in_hand), timeout=grace_s)
+        left = [*self._in_hand, *([self._receiving] if self._receiving is not None else [])]
+        for each in left:
+            each.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._listener.close()
+
+    async def __aenter__(self) -> GrootServer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def _receive(self) -> None:
+        while True:
+            request = await self._listener.receive()
+            if self._is_stopping:
+                await self._refuse(request, "the server stops")
+            elif len(self._in_hand) >= self._max_requests:
+                await self._refuse(request, f"busy: {len(self._in_hand)} in hand")
+            else:
+                task = asyncio.ensure_future(self._answer(request, time.monotonic()))
+                self._in_hand.add(task)
+                task.add_done_callback(self._in_hand.discard)
+
+    async def _refuse(self, request: Request, words: str) -> None:
+        await self._listener.answer(request, self._codec.encode_failure(words))
+
+    async def _answer(self, request: Request, came_at_s: float) -> None:
+        try:
+            frame = await self._answer_to(request, came_at_s)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
+            frame = self._codec.encode_failure(words_for_clients(error, key=self._token))
+        await self._listener.answer(request, frame)
+
+    async def _answer_to(self, request: Request, came_at_s: float) -> bytes:
+        if request.body is None:
+            raise ContractError("request", f"got {request.frames} frames, expected one")
+        # Not here: a map of many values takes longer than a ping may wait.
+        call = await asyncio.to_thread(
+            self._codec.decode_call,
+            request.body,
+            captured_at_s=came_at_s,
+            frame_rate_hz=self._runtime.info.rate_hz or _RATE_HZ,
+        )
+        session = hashlib.sha256(request.peer).hexdigest()
+        match call.endpoint:
+            case GrootEndpoint.PING:
+                return self._pong
+            case GrootEndpoint.GET_MODALITY_CONFIG:
+                return self._modalities
+            case GrootEndpoint.RESET:
+                await asyncio.wrap_future(self._runtime.reset(session=session))
+                return self._codec.encode_reset_done()
+            case GrootEndpoint.GET_ACTION:
+                asked = self._runtime.submit(self._shown(call), session=session)
+                return self._codec.encode_answer((await asyncio.wrap_future(asked)).chunk)
+
+    def _shown(self, call: GrootCall) -> Observation:
+        assert call.observation is not None
+        if not self._join_states or call.states is None:
+            return call.observation
+        return attrs.evolve(call.observation, state=call.states.ravel())
+
+
+def _require_whole(layout: GrootLayout) -> None:
+    if not isinstance(layout, GrootLayout):
+        raise ContractError("layout", f"got {type(layout).__name__}, expected a GrootLayout")
+    if not layout.state or layout.language is None:
+        raise ContractError(
+            "layout", "got one without state or language, expected both: observations have them"
+        )
