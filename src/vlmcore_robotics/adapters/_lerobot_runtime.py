@@ -172,6 +172,7 @@ class Model:
             )
         session.reset()
         for batch in seen:
+            batch.pop(ACTION, None)  # processors put an empty one in
             if session.config.image_features:
                 pictures = [batch[key] for key in session.config.image_features]
                 batch[IMAGES] = _torch_batches.side_by_side(pictures)
