@@ -170,6 +170,8 @@ class _Connection(H11Protocol):
         finally:
             if self.transport.is_closing():
                 self._abort_later()
+            elif self.cycle.more_body:  # which nobody wants any more
+                self._watch_reading()
 
     def _watch_reading(self) -> None:
         """Wait for the rest of the headers, or of a body that nobody reads, but not for ever."""

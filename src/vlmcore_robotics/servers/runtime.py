@@ -23,6 +23,7 @@ from vlmcore.errors import (
     VlmcoreError,
 )
 from vlmcore.limits import ContractLimits
+from vlmcore.policy.fitting import require_expected
 from vlmcore.policy.interface import ForkingPolicy, Policy, PolicyInfo
 from vlmcore_robotics.servers._idling import Idling
 from vlmcore_robotics.servers._sessions import Sessions
@@ -166,12 +167,14 @@ class PolicyRuntime:
             What will hold the chunk or the error.
 
         Raises:
-            ContractError: If *session* is no name.
+            ContractError: If *session* is no name, or the observation is not what the policy says
+                that it expects.
             PolicyUnavailableError: If too many wait already.
             PolicyError: If it is closed.
         """
         came_at_s = time.perf_counter()
         _require_session(session)
+        require_expected(observation, self._info)
 
         def infer() -> TimedChunk:
             if not self._health.is_open:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._copying import thawed
 from vlmcore.contracts._response_notes import described
 from vlmcore.contracts.embodiment import CameraSpec
 from vlmcore.errors import ContractError
@@ -46,7 +47,7 @@ def metadata_from_info(info: PolicyInfo) -> dict[str, Any]:
             {key: value for key, value in attrs.asdict(camera).items() if value is not None}
             for camera in info.cameras
         ]
-    return {**info.metadata, _KEY: said}
+    return {**thawed(info.metadata), _KEY: said}
 
 
 def info_from_metadata(metadata: Mapping[str, Any], *, name: str) -> PolicyInfo:
