@@ -1,0 +1,104 @@
+"""What the sub-commands have in common: how they are added, and how they end."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
+from vlmcore.cli._terminal import Terminal
+from vlmcore.errors import ContractError, MissingDependencyError, VlmcoreError
+from vlmcore.secrets import Secret
+
+__all__ = ["CODES", "Work", "add_parser", "option_error", "token_of"]
+
+#: What a sub-command does with its words.
+Work: TypeAlias = Callable[[argparse.Namespace, Terminal], ExitCode]
+
+#: The exit codes of most of them.
+CODES = (
+    ExitCode.DONE,
+    ExitCode.INCOMPLETE,
+    ExitCode.USAGE,
+    ExitCode.NO_PACKAGE,
+    ExitCode.INTERRUPTED,
+)
+
+
+def add_parser(
+    commands: Any,
+    name: str,
+    *,
+    work: Work,
+    summary: str,
+    epilog: str,
+    codes: tuple[ExitCode, ...] = CODES,
+    **meanings: str,
+) -> argparse.ArgumentParser:
+    """
+    Add the parser of a sub-command.
+
+    Args:
+        commands: The action of ``add_subparsers``.
+        name: What it is called.
+        work: What it does.
+        summary: What it is for, as half a sentence.
+        epilog: What else is to be known.
+        codes: Its exit codes.
+        meanings: What some of them mean for it, by their names in lower case.
+    """
+    said = {"interrupted": "stopped with Ctrl-C", **meanings}
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"{epilog.strip()}\n\n{exit_codes_help(*codes, **said)}\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=functools.partial(_run, parser=parser, work=work))
+    return parser
+
+
+def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser, work: Work) -> ExitCode:
+    """Do the work, and tell a wrong command line from what goes wrong later."""
+    terminal = Terminal.standard(quiet=getattr(arguments, "quiet", False))
+    try:
+        return work(arguments, terminal)
+    except MissingDependencyError:
+        raise
+    except ContractError as error:
+        if error.field.startswith("--"):
+            parser.error(str(error))
+        terminal.complain(f"vlmcore: {error}")
+    except VlmcoreError as error:
+        terminal.complain(f"vlmcore: {error}")
+    return ExitCode.INCOMPLETE
+
+
+def option_error(error: ContractError, *options: str) -> ContractError:
+    """Say of an error about an argument that it is about the option of this name, if there is."""
+    option = f"--{error.field.replace('_', '-')}"
+    return ContractError(option, error.problem) if option in options else error
+
+
+def token_of(variable: str | None, option: str = "--token-env") -> Secret | None:
+    """
+    Take the token in an environment variable; it is in no argument, where others could read it.
+
+    Raises:
+        ContractError: If the variable is not set, or holds no token; its field is *option*.
+    """
+    if variable is None:
+        return None
+    try:
+        token = Secret.from_env(variable)
+    except (ContractError, ValueError) as error:
+        raise ContractError(option, getattr(error, "problem", str(error))) from None
+    if token is None:
+        where = variable if variable in os.environ else "the variable that it names"
+        raise ContractError(option, f"{where} is not set, or is blank: it has to hold the token")
+    return token

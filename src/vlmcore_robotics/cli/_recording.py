@@ -1,0 +1,77 @@
+"""Recording what a policy does to a file, call by call."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Iterator
+
+import vlmcore
+from vlmcore.cli._terminal import Terminal
+from vlmcore.contracts.embodiment import Embodiment
+from vlmcore.policy.interface import Policy
+from vlmcore.rollout.episode_writer import EpisodeWriter
+from vlmcore.rollout.episodes import EpisodeHeader
+from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
+
+__all__ = ["add_frames", "add_recording", "recorded", "recorder_of"]
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what is recorded."""
+    group = parser.add_argument_group("recording")
+    group.add_argument(
+        "--record", metavar="FILE", help="write every call to an episode; the file must be new"
+    )
+    add_frames(group)
+
+
+def add_frames(group: argparse._ArgumentGroup) -> None:
+    """Add the option that says what is kept of the pixels."""
+    group.add_argument(
+        "--frames",
+        choices=[kept.value for kept in FramesKept],
+        default=FramesKept.NONE.value,
+        help="what is kept of the newest frame of each camera (default: %(default)s)",
+    )
+
+
+def recorder_of(
+    policy: Policy, path: str, arguments: argparse.Namespace, robot: Embodiment
+) -> FlightRecorder:
+    """
+    Record a policy to a new file.
+
+    Raises:
+        EpisodeError: If the file is there, or cannot be written.
+        MissingDependencyError: If frames are to be kept, and Pillow is not installed.
+    """
+    header = EpisodeHeader(embodiment=robot, made_by=f"vlmcore {vlmcore.__version__}")
+    return FlightRecorder(
+        policy,
+        robot,
+        clock=time.monotonic,
+        writer=EpisodeWriter(path, header),
+        frames=FramesKept(arguments.frames),
+    )
+
+
+@contextlib.contextmanager
+def recorded(
+    policy: Policy, arguments: argparse.Namespace, robot: Embodiment, terminal: Terminal
+) -> Iterator[Policy]:
+    """Record *policy* if ``--record`` says so, and tell in the end what could not be."""
+    if arguments.record is None:
+        yield policy
+        return
+    recorder = recorder_of(policy, arguments.record, arguments, robot)
+    try:
+        yield recorder
+    finally:
+        recorder.close()
+        if recorder.lost:
+            terminal.complain(
+                f"vlmcore: {arguments.record}: {recorder.lost} calls are not in it, the last "
+                f"because {recorder.problem}"
+            )

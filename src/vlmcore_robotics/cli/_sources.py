@@ -1,0 +1,148 @@
+"""Policies as a command line names them: where each comes from, and how it is made."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vlmcore.cli._recordings import RecordingFile
+from vlmcore.cli._robots import start_of
+from vlmcore.cli._terminal import Terminal
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.embodiment import Embodiment
+from vlmcore.errors import ContractError
+from vlmcore.policy.interface import Policy, PolicyInfo
+from vlmcore.rollout.episode_reader import EpisodeReader
+from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy
+from vlmcore.secrets import redact
+from vlmcore_robotics.cli._remotes import client_of
+
+__all__ = ["HELP", "policy_of"]
+
+HELP = """\
+SOURCE is where the policy comes from:
+
+  lerobot:FOLDER       a policy of LeRobot, as save_pretrained writes it
+  episode:FILE         what was recorded, chunk by chunk; an error after the last one
+  chunk:FILE           a recorded chunk (a document, an answer, an array), again and again
+  constant:NUMBERS     one action of the robot: 0.1,-0.2,..., name=number,... or zero
+  MODULE:NAME          a Policy, or a function or class that makes one when it is called without
+                       arguments; this runs the code of the module
+  URL                  a policy behind a server: ws://, wss://, http://, https://, tcp://
+"""
+
+_ZERO = "zero"
+
+
+def policy_of(
+    word: str, arguments: argparse.Namespace, robot: Embodiment, terminal: Terminal
+) -> Policy:
+    """
+    Make the policy that *word* names.
+
+    Raises:
+        ContractError: If there is none; its field is the word, or a file.
+        EpisodeError: If an episode cannot be read.
+        PolicyError: If it cannot be loaded.
+        EndpointError: If an address is not one that may be dialled.
+        MissingDependencyError: If a package is not installed.
+    """
+    kind, colon, rest = word.partition(":")
+    if not colon or not rest:
+        raise ContractError(
+            "SOURCE", f"got {word!r:.80}, expected one of those that --help lists, as chunk:FILE"
+        )
+    if rest.startswith("//"):
+        return client_of(word, arguments, robot, terminal)
+    match kind:
+        case "lerobot":
+            return _lerobot(rest, robot)
+        case "episode":
+            return EpisodePolicy(EpisodeReader(rest), name=_name(rest))
+        case "chunk":
+            recording = RecordingFile(word=rest, names=robot.actions.names, reorder=True).read()
+            return _constant(recording.chunk, robot)
+        case "constant":
+            return _constant(_action(rest, arguments.horizon, robot), robot)
+        case _:
+            return _made_by(kind, rest, terminal, is_here=arguments.import_here)
+
+
+def _constant(chunk: ActionChunk, robot: Embodiment) -> ConstantPolicy:
+    info = PolicyInfo(
+        name=chunk.source,
+        action_names=chunk.names,
+        action_units=[dim.unit for dim in robot.actions.dims],
+        state_names=robot.state_names,
+        horizon=chunk.horizon,
+        rate_hz=robot.actions.rate_hz,
+    )
+    return ConstantPolicy(chunk, info=info)
+
+
+def _action(word: str, horizon: int, robot: Embodiment) -> ActionChunk:
+    try:
+        command = start_of(word, None, robot.actions).last_command
+    except ContractError as error:
+        if error.field != "--previous":
+            raise
+        raise ContractError("SOURCE", f"constant: {error.problem}") from None
+    if command is None:
+        raise ContractError("SOURCE", f"constant: got {word!r:.80}, expected numbers, or zero")
+    if not horizon >= 1:
+        raise ContractError("--horizon", f"got {horizon}, expected at least 1")
+    values = np.repeat(command[np.newaxis], horizon, axis=0)
+    names = robot.actions.names
+    return ActionChunk(values=values, names=names, source="constant", observed_at_s=0.0)
+
+
+def _lerobot(folder: str, robot: Embodiment) -> Policy:
+    from vlmcore_robotics.adapters.lerobot import LeRobotPolicy  # noqa: PLC0415 - what needs it
+
+    return LeRobotPolicy.from_pretrained(folder, embodiment=robot)
+
+
+def _made_by(module: str, name: str, terminal: Terminal, *, is_here: bool) -> Policy:
+    """Import, and call what is not a policy yet."""
+    word = f"{module}:{name}"
+    here = str(Path.cwd())
+    if is_here and here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+        terminal.note(f"runs the code of {module} ({getattr(found, '__file__', 'built in')})")
+        for part in name.split("."):
+            found = getattr(found, part)
+        if isinstance(found, type) or not isinstance(found, Policy):
+            found = found()
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise ContractError(word, _failure(error)) from error
+        way_out = "" if is_here else "; --import-here looks into this folder, too"
+        raise ContractError(word, f"there is no module {error.name!r}{way_out}") from None
+    except Exception as error:
+        raise ContractError(word, _failure(error)) from error
+    if not isinstance(found, Policy):
+        raise ContractError(
+            word, f"gave {type(found).__name__}, expected a Policy: info, infer, reset, close"
+        )
+    return found
+
+
+def _failure(error: Exception) -> str:
+    """Say what foreign code raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    place = "" if last is None else f" ({Path(last.filename).name}, line {last.lineno})"
+    return redact(f"{type(error).__name__}: {error}{place}")
+
+
+def _name(path: str) -> str:
+    name = Path(path).name
+    return name if name.isprintable() and name.strip() else "episode"
