@@ -8,11 +8,11 @@ from typing import Any
 
 import attrs
 
-from vlmcore._optional import optional_dependency
 from vlmcore.errors import EpisodeError
 from vlmcore.limits import ContractLimits, DatasetLimits, require_at_most
 from vlmcore.rollout._episode_paths import cannot, shown
 from vlmcore_robotics.datasets._columns import Column, ColumnKind
+from vlmcore_robotics.datasets._doors import read_table
 from vlmcore_robotics.datasets.lerobot_info import LeRobotInfo
 
 __all__ = ["EpisodePlace", "VideoPlace", "read_episodes", "read_tasks"]
@@ -66,10 +66,8 @@ def read_tasks(folder: Path, *, limits: DatasetLimits) -> tuple[str, ...]:
         EpisodeError: If there is no such table, or it does not number its texts from 0.
         LimitExceededError: If there are more than *limits* allow, or one is longer.
     """
-    with optional_dependency("dataset", "pyarrow"):
-        from vlmcore_robotics.datasets._parquet import ParquetReader  # noqa: PLC0415 - the door
     path = folder / "meta" / "tasks.parquet"
-    with ParquetReader(path, limits=limits) as table:
+    with read_table(path, limits=limits) as table:
         require_at_most("max_tasks", table.rows, limits.max_tasks)
         name = next((each for each in table.names if each != "task_index"), "task")
         columns = [Column("task_index", ColumnKind.WHOLE), Column(name, ColumnKind.TEXT)]
@@ -157,14 +155,12 @@ def _files(where: Path, limits: DatasetLimits) -> list[Path]:
 
 
 def _rows(path: Path, videos: Sequence[str], limits: DatasetLimits) -> Iterator[dict[str, Any]]:
-    from vlmcore_robotics.datasets._parquet import ParquetReader  # noqa: PLC0415 - the door
-
     whole = ["episode_index", "length", "dataset_from_index", "dataset_to_index"]
     whole += [f"data/{each}" for each in ("chunk_index", "file_index")]
     whole += [f"videos/{name}/{each}" for name in videos for each in ("chunk_index", "file_index")]
     columns = [Column(name, ColumnKind.WHOLE) for name in whole]
     columns += [Column(f"videos/{name}/from_timestamp", ColumnKind.TIME) for name in videos]
-    with ParquetReader(path, limits=limits) as table:
+    with read_table(path, limits=limits) as table:
         require_at_most("max_episodes", table.rows, limits.max_episodes)
         for batch in table.batches(columns, start=0, stop=table.rows, rows=_ROWS):
             lists = [batch[column.name].tolist() for column in columns]

@@ -141,12 +141,16 @@ class VideoWriter:
         rate_hz: Frames a second.
         height_px: Of its frames, even.
         width_px: Of its frames, even.
+
+    Attributes:
+        frames: How many were written.
+        size: How many bytes they take.
     """
 
     def __init__(self, path: Path, *, rate_hz: float, height_px: int, width_px: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._path = path
-        self.frames = 0
+        self._name = shown(path)
+        self.frames = self.size = 0
         rate = Fraction(rate_hz).limit_denominator(_FINEST_RATE)
         self._container = av.open(str(path), "w", format="mp4")
         self._stream: Any = self._container.add_stream("h264", rate, options=dict(_OPTIONS))
@@ -155,19 +159,23 @@ class VideoWriter:
         self._stream.thread_type = "NONE"
         self._rate = rate
 
-    @property
-    def size(self) -> int:
-        """How many bytes were written."""
-        return self._path.stat().st_size
-
     def write(self, pixels: UInt8Array) -> None:
         """Write a frame, RGB, uint8, shape ``[H, W, 3]``."""
         frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
         frame.pts, frame.time_base = self.frames, 1 / self._rate
-        self._container.mux(self._stream.encode(frame))
+        self._encode(frame)
         self.frames += 1
 
     def close(self) -> None:
         """Write what is left, and the end of the file."""
-        self._container.mux(self._stream.encode(None))
+        self._encode(None)
         self._container.close()
+
+    def _encode(self, frame: Any) -> None:
+        try:
+            for packet in self._stream.encode(frame):
+                self.size += packet.size
+                self._container.mux(packet)
+        except av.FFmpegError as error:
+            problem = f"cannot be written: {error.strerror}"
+            raise EpisodeError(self._name, None, problem) from error

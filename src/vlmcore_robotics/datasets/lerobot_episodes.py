@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 
 from vlmcore._arrays import Float64Array, UInt8Array, immutable
-from vlmcore._optional import optional_dependency
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import EpisodeError, MediaError
@@ -19,6 +18,7 @@ from vlmcore.media.images import load_image
 from vlmcore.rollout._episode_paths import shown
 from vlmcore.rollout.recorded_moments import RecordedMoment
 from vlmcore_robotics.datasets._columns import Column, ColumnKind
+from vlmcore_robotics.datasets._doors import read_table, read_video
 from vlmcore_robotics.datasets._lerobot_tables import EpisodePlace
 from vlmcore_robotics.datasets.lerobot_info import LeRobotFeature, LeRobotInfo
 
@@ -133,14 +133,12 @@ class LeRobotEpisode:
                 data set says of it.
             ContractError: If a row makes no observation, as where a state is not finite.
         """
-        with optional_dependency("dataset", "pyarrow"):
-            from vlmcore_robotics.datasets._parquet import ParquetReader  # noqa: PLC0415 - a door
         place, path = self._place, self._folder / self._place.file
         pictures = [each for each in self._layout.cameras.values() if each.dtype == "image"]
         videos = self._open_videos()
         start, seen = place.row_in_file, 0
         try:
-            with ParquetReader(path, limits=self._limits) as table:
+            with read_table(path, limits=self._limits) as table:
                 if start + place.length > table.rows:
                     problem = f"has {table.rows} rows, expected {start + place.length}"
                     raise EpisodeError(shown(path), None, problem)
@@ -162,14 +160,10 @@ class LeRobotEpisode:
 
     def _open_videos(self) -> dict[str, Any]:
         """Make what gives the frames; no file is opened yet."""
-        if not self._place.videos:
-            return {}
-        with optional_dependency("dataset", "av"):
-            from vlmcore_robotics.datasets._video import VideoReader  # noqa: PLC0415 - a door
         made = {}
         for name, place in self._place.videos.items():
             height_px, width_px = self._info.feature(name).shape[:2]
-            made[name] = VideoReader(
+            made[name] = read_video(
                 self._folder / place.file,
                 height_px=height_px,
                 width_px=width_px,

@@ -14,9 +14,20 @@ from vlmcore._arrays import plain_float
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, DatasetLimits, require_at_most
 
-__all__ = ["LeRobotFeature", "LeRobotInfo", "info_from_document"]
+__all__ = [
+    "DATA_PATH",
+    "VERSION",
+    "VIDEO_PATH",
+    "LeRobotFeature",
+    "LeRobotInfo",
+    "expanded",
+    "info_from_document",
+    "is_feature_name",
+]
 
+#: The version of the format.
 VERSION = "v3.0"
+#: Where the tables and the videos are, by custom.
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 
@@ -86,16 +97,16 @@ class LeRobotInfo:
 
     def data_file(self, chunk_index: int, file_index: int) -> str:
         """Say where a table is, from the folder of the data set."""
-        return _expanded(self.data_path, chunk_index=chunk_index, file_index=file_index)
+        return expanded(self.data_path, chunk_index=chunk_index, file_index=file_index)
 
     def video_file(self, feature: str, chunk_index: int, file_index: int) -> str:
         """Say where a video is, from the folder of the data set."""
-        return _expanded(
+        return expanded(
             self.video_path or "", video_key=feature, chunk_index=chunk_index, file_index=file_index
         )
 
 
-def _expanded(template: str, **places: str | int) -> str:
+def expanded(template: str, **places: str | int) -> str:
     """Fill a template in; nothing but its places means anything in it."""
 
     def fill(found: re.Match[str]) -> str:
@@ -179,11 +190,16 @@ def _template(field: str, value: Any) -> str:
     return value
 
 
+def is_feature_name(name: Any) -> bool:
+    """Say whether a feature may be called so; a folder of videos is."""
+    if not isinstance(name, str) or not 1 <= len(name) <= _LIMITS.max_name_characters:
+        return False
+    return name not in (".", "..") and re.fullmatch(r"[\w.\- ]+", name) is not None
+
+
 def _feature(name: Any, value: Any, limits: DatasetLimits) -> LeRobotFeature:
     field = f"features[{name!r:.80}]"
-    is_name = isinstance(name, str) and 1 <= len(name) <= _LIMITS.max_name_characters
-    # It names a folder of videos.
-    if not is_name or name in (".", "..") or not re.fullmatch(r"[\w.\- ]+", name):
+    if not is_feature_name(name):
         raise ContractError(field, "got such a name, expected letters, digits and . _ -")
     if not isinstance(value, Mapping) or not isinstance(value.get("dtype"), str):
         raise ContractError(field, f"got {value!r:.80}, expected an object with a dtype")
