@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from websockets.utils import accept_key
 
+from client_cases import exactly, hear_request
 from vlmcore.contracts.embodiment import (
     ActionDim,
     ActionSpace,
@@ -58,8 +58,6 @@ METADATA = encode_frame({}, kind=FrameKind.METADATA)
 ANSWER = encode_frame({"actions": np.array(PLAN)}, kind=FrameKind.RESPONSE)
 BINARY, TEXT, CLOSE = 2, 1, 8
 
-Script = Callable[[socket.socket], None]
-
 
 def seen_at(state: float) -> Observation:
     """Make an observation that an answer can be told by."""
@@ -100,57 +98,6 @@ def async_client(url: str, **options: Any) -> AsyncWebSocketPolicy:
     return AsyncWebSocketPolicy(
         url, **{"embodiment": ROBOT, "layout": LAYOUT, "timeout_s": 5, **options}
     )
-
-
-@contextmanager
-def misbehaving(*scripts: Script, port: int = 0, rcvbuf: int | None = None) -> Iterator[str]:
-    """Listen, and play the next of *scripts* on each connection, the last one for ever."""
-    with ExitStack() as stack:
-        listener = socket.socket()
-        stack.callback(listener.close)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if rcvbuf is not None:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-        listener.bind(("127.0.0.1", port))
-        listener.listen()
-        taken: list[socket.socket] = []
-
-        def accept() -> None:
-            with suppress(OSError):
-                while True:
-                    connection, _ = listener.accept()
-                    script = scripts[min(len(taken), len(scripts) - 1)]
-                    taken.append(connection)
-                    threading.Thread(target=play, args=(script, connection), daemon=True).start()
-
-        thread = threading.Thread(target=accept, daemon=True)
-        thread.start()
-        yield f"ws://127.0.0.1:{listener.getsockname()[1]}"
-        with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
-        for connection in taken:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
-
-
-def play(script: Script, connection: socket.socket) -> None:
-    """Play one script; that the client hangs up ends it."""
-    with suppress(OSError):
-        script(connection)
-        connection.shutdown(socket.SHUT_RDWR)
-
-
-def hear_request(connection: socket.socket) -> bytes:
-    """Read a request of HTTP."""
-    heard = b""
-    while b"\r\n\r\n" not in heard:
-        data = connection.recv(1024)
-        if not data:
-            raise ConnectionError
-        heard += data
-    return heard
 
 
 def shake_hands(connection: socket.socket) -> bytes:
@@ -199,26 +146,9 @@ def read_frame(connection: socket.socket) -> bytes:
     return head + exactly(connection, 4 + size)
 
 
-def exactly(connection: socket.socket, size: int) -> bytes:
-    """Read *size* bytes."""
-    heard = b""
-    while len(heard) < size:
-        data = connection.recv(size - len(heard))
-        if not data:
-            raise ConnectionError
-        heard += data
-    return heard
-
-
 def answering(connection: socket.socket) -> None:
     """Be a good server, for ever."""
     greet(connection)
     while True:
         read_frame(connection)
         connection.sendall(framed(ANSWER))
-
-
-def reset(connection: socket.socket) -> None:
-    """Hang up as the kernel does for a process that was killed with data unread."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()

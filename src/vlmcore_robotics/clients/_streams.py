@@ -69,8 +69,16 @@ class StreamClient(BlockingClient, Generic[_Request, _Answer]):
         return answer
 
     def _flush(self, line: Line[_Request, _Answer], deadline: Deadline) -> None:
+        """Send what the line has to send, and hear what comes meanwhile if that takes long."""
         for data in line.outgoing():
-            self._tcp.send(data, deadline)
+            rest = memoryview(data)
+            while rest:
+                sent = self._tcp.send_some(rest, deadline)
+                rest = rest[sent:]
+                if not sent and (came := self._tcp.arrived()) is not None:
+                    line.feed(came)
+                    if not line.is_usable:
+                        return
 
     def _cut(self) -> None:
         self._tcp.cut()

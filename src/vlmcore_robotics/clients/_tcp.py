@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import selectors
 import socket
 import ssl
+import threading
 import time
 from typing import Any
 
@@ -13,6 +15,8 @@ from vlmcore.endpoint import Endpoint
 __all__ = ["Deadline", "TcpConnection"]
 
 _AT_A_TIME = 1 << 18  # bytes
+_LOOKUPS = threading.BoundedSemaphore(16)  # under way, those that nobody waits for any more too
+_NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Deadline:
@@ -39,6 +43,56 @@ class Deadline:
         return rest_s
 
 
+class Lookup:
+    """
+    Asks for the addresses of a host, once, on a thread: the system waits as long as it likes.
+
+    Args:
+        endpoint: What to dial.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._where = (endpoint.address, endpoint.port)
+        self._news = threading.Event()
+        self._found: Any = ConnectionAbortedError("this side ended it")
+
+    def found(self, deadline: Deadline) -> list[Any]:
+        """
+        Wait for the addresses, as `socket.getaddrinfo` returns them.
+
+        Raises:
+            OSError: If there are none, not until the deadline, or `cut` was called.
+        """
+        with contextlib.suppress(socket.gaierror):  # an address needs no thread
+            return self._asked(socket.AI_NUMERICHOST)
+        if not _LOOKUPS.acquire(timeout=deadline.left_s()):
+            raise TimeoutError
+        threading.Thread(target=self._look_up, name="vlmcore lookup", daemon=True).start()
+        if not self._news.wait(deadline.left_s()):
+            raise TimeoutError
+        if isinstance(self._found, Exception):
+            raise self._found
+        found: list[Any] = self._found
+        return found
+
+    def cut(self) -> None:
+        """End the wait, from any thread."""
+        self._news.set()
+
+    def _look_up(self) -> None:
+        try:
+            self._found = self._asked(0)
+        except Exception as error:  # noqa: BLE001 - it is raised where the addresses are awaited
+            self._found = error
+        finally:
+            _LOOKUPS.release()
+            self._news.set()
+
+    def _asked(self, flags: int) -> list[Any]:
+        host, port = self._where
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+
+
 class TcpConnection:
     """
     One connection, opened once. Only `cut` may be called from another thread.
@@ -48,6 +102,7 @@ class TcpConnection:
 
     def __init__(self) -> None:
         self._socket: socket.socket | None = None
+        self._lookup: Lookup | None = None
         self._is_cut = False
 
     def open(self, endpoint: Endpoint, tls: ssl.SSLContext | None, deadline: Deadline) -> None:
@@ -57,8 +112,10 @@ class TcpConnection:
         Raises:
             OSError: If none does, or it cannot prove that it is *endpoint*.
         """
-        deadline.left_s()
-        found = socket.getaddrinfo(endpoint.address, endpoint.port, type=socket.SOCK_STREAM)
+        self._lookup = lookup = Lookup(endpoint)
+        if self._is_cut:
+            lookup.cut()
+        found = lookup.found(deadline)
         for i, (family, kind, protocol, _, address) in enumerate(found):
             try:
                 self._dial(socket.socket(family, kind, protocol), address, deadline)
@@ -71,18 +128,26 @@ class TcpConnection:
             self._socket.settimeout(deadline.left_s())
             self._keep(tls.wrap_socket(self._socket, server_hostname=endpoint.host))
 
-    def send(self, data: bytes, deadline: Deadline) -> None:
+    def send_some(self, data: memoryview, deadline: Deadline) -> int:
         """
-        Send all of *data*.
+        Send as much of *data* as goes at once, and say how much; if none does, wait for a change.
+
+        The change may also be that something came: a peer that has answered may read no more.
 
         Raises:
-            OSError: If that is not possible, or not until the deadline.
+            OSError: If the connection is lost, or nothing changes until the deadline.
         """
-        rest = memoryview(data)
-        while rest:
-            connection = self._open()
-            connection.settimeout(deadline.left_s())
-            rest = rest[connection.send(rest) :]
+        connection = self._open()
+        left_s = deadline.left_s()
+        connection.settimeout(0.0)
+        try:
+            return connection.send(data)
+        except _NOT_NOW:
+            with selectors.DefaultSelector() as selector:
+                selector.register(connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+                if not selector.select(left_s):
+                    raise TimeoutError from None
+            return 0
 
     def receive(self, deadline: Deadline) -> bytes:
         """
@@ -106,7 +171,7 @@ class TcpConnection:
         connection.settimeout(0.0)
         try:
             return connection.recv(_AT_A_TIME)
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        except _NOT_NOW:
             return None
 
     def send_at_once(self, data: bytes) -> None:
@@ -119,6 +184,8 @@ class TcpConnection:
     def cut(self) -> None:
         """End whatever is waited for on the connection, from any thread."""
         self._is_cut = True
+        if self._lookup is not None:
+            self._lookup.cut()
         connection = self._socket
         if connection is not None:
             with contextlib.suppress(OSError):

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -19,6 +18,19 @@ import numpy as np
 import pytest
 import trustme
 
+from client_cases import (
+    PROXIES,
+    Remote,
+    Script,
+    certified,
+    drain,
+    half,
+    hear_request,
+    misbehaving,
+    reset,
+    said,
+    trusting,
+)
 from openpi_cases import (
     ANSWER,
     CLOSE,
@@ -29,16 +41,12 @@ from openpi_cases import (
     ROBOT,
     SEEN,
     TEXT,
-    Script,
     answering,
     async_client,
     client,
     framed,
     greet,
-    hear_request,
-    misbehaving,
     read_frame,
-    reset,
     seen_at,
     serving,
     shake_hands,
@@ -76,41 +84,13 @@ def ask_once_async(url: str, **options: Any) -> Any:
 both = pytest.mark.parametrize("ask", [ask_once, ask_once_async], ids=["sync", "async"])
 
 
-class Remote:
-    """A client that is called the same way whether it must be awaited or not."""
-
-    def __init__(self, kind: str, url: str, **options: Any) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.policy: Any = (client if kind == "sync" else async_client)(url, **options)
-
-    def _done(self, value: Any) -> Any:
-        return self.loop.run_until_complete(value) if asyncio.iscoroutine(value) else value
-
-    def infer(self, seen: Any = SEEN) -> Any:
-        return self._done(self.policy.infer(seen))
-
-    def connect(self) -> None:
-        self._done(self.policy.connect())
-
-    def reset(self) -> None:
-        self._done(self.policy.reset())
-
-    def close(self) -> None:
-        closes = "close" if hasattr(self.policy, "close") else "aclose"
-        self._done(getattr(self.policy, closes)())
-        self.wait(0.0)
-
-    def wait(self, seconds: float) -> None:
-        self.loop.run_until_complete(asyncio.sleep(seconds))
-
-
 @pytest.fixture(params=["sync", "async"])
 def remote(request: pytest.FixtureRequest) -> Iterator[Callable[..., Remote]]:
     """Make clients of both kinds, and close them."""
     made: list[Remote] = []
 
     def make(url: str, **options: Any) -> Remote:
-        made.append(Remote(request.param, url, **options))
+        made.append(Remote((client if request.param == "sync" else async_client)(url, **options)))
         return made[-1]
 
     yield make
@@ -173,7 +153,7 @@ def test_one_connection_serves_all_calls(remote: Callable[..., Remote]) -> None:
     with misbehaving(counting) as url:
         policy = remote(url)
         for _ in range(5):
-            policy.infer()
+            policy.infer(SEEN)
     assert 1 == len(handshakes)
 
 
@@ -196,9 +176,9 @@ def test_the_late_chunk_of_the_old_observation_is_not_taken_for_the_next(
     with misbehaving(late, answering) as url:
         policy = remote(url, timeout_s=1)
         with pytest.raises(PolicyTimeoutError, match=r"no answer within 1 s"):
-            policy.infer()
+            policy.infer(SEEN)
         time.sleep(0.8)
-        assert PLAN == policy.infer().values.tolist()
+        assert PLAN == policy.infer(SEEN).values.tolist()
 
 
 @both
@@ -348,10 +328,6 @@ def test_a_port_where_nothing_listens_is_told_as_such(ask: Ask) -> None:
             ask(url)
 
 
-def half(data: bytes) -> bytes:
-    return data[: len(data) // 2]
-
-
 def at_once(connection: socket.socket) -> None:
     hear_request(connection)
 
@@ -418,8 +394,8 @@ def test_a_server_that_is_killed_at_any_point_of_a_call_is_reached_again_by_the_
     with misbehaving(killed, answering) as url:
         policy = remote(url)
         with pytest.raises(POINTS[point]):
-            policy.infer()
-        assert PLAN == policy.infer().values.tolist()
+            policy.infer(SEEN)
+        assert PLAN == policy.infer(SEEN).values.tolist()
 
 
 def test_a_server_that_restarts_between_two_calls_is_no_error(
@@ -437,7 +413,7 @@ def test_a_server_that_restarts_between_two_calls_is_no_error(
     with misbehaving(twice, twice, answering) as url:
         policy = remote(url)
         for _ in range(4):
-            assert PLAN == policy.infer().values.tolist()
+            assert PLAN == policy.infer(SEEN).values.tolist()
             policy.wait(0.05)
 
 
@@ -457,9 +433,9 @@ def test_what_comes_between_two_calls_is_nobodys_answer(
 
     with misbehaving(chatty, answering) as url:
         policy = remote(url)
-        policy.infer()
+        policy.infer(SEEN)
         policy.wait(0.1)
-        assert PLAN == policy.infer().values.tolist()
+        assert PLAN == policy.infer(SEEN).values.tolist()
 
 
 def test_a_flood_between_two_calls_does_not_hold_the_next_one() -> None:
@@ -486,12 +462,6 @@ def test_a_flood_between_two_calls_does_not_hold_the_next_one() -> None:
         assert time.monotonic() - began_at_s < 5
 
 
-def drain(connection: socket.socket) -> None:
-    with suppress(OSError):
-        while connection.recv(1 << 16):
-            pass
-
-
 def test_an_error_of_the_policy_is_told_once_and_the_next_call_works(
     remote: Callable[..., Remote],
 ) -> None:
@@ -508,8 +478,8 @@ def test_an_error_of_the_policy_is_told_once_and_the_next_call_works(
     with misbehaving(failing, answering) as url:
         policy = remote(url)
         with pytest.raises(PolicyRefusedError, match=f"^{url}: KeyError: 7$"):
-            policy.infer()
-        assert PLAN == policy.infer().values.tolist()
+            policy.infer(SEEN)
+        assert PLAN == policy.infer(SEEN).values.tolist()
 
 
 @both
@@ -657,11 +627,11 @@ def test_another_policy_behind_the_same_port_is_not_taken_for_the_first(
     """
     with misbehaving(telling(horizon=2), telling(horizon=3), telling(horizon=2)) as url:
         policy = remote(url)
-        policy.infer()
+        policy.infer(SEEN)
         policy.wait(1.2)
         with pytest.raises(PolicyProtocolError, match="horizon: got 3, before 2"):
-            policy.infer()
-        policy.infer()
+            policy.infer(SEEN)
+        policy.infer(SEEN)
 
 
 def test_info_of_an_async_client_waits_for_nothing() -> None:
@@ -700,14 +670,7 @@ def test_no_proxy_of_the_environment_sees_a_frame(
     """
     A client sent CONNECT to it, and would have sent frames and the key.
     """
-    for name in (
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-    ):
+    for name in PROXIES:
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     with misbehaving(answering) as url:
         assert PLAN == ask(url).values.tolist()
@@ -851,7 +814,7 @@ def test_closing_twice_or_unused_is_no_error_and_calls_are_refused_afterwards(
     policy = remote("ws://127.0.0.1:1")
     policy.close()
     policy.close()
-    for call in (policy.infer, policy.connect, policy.reset):
+    for call in (lambda: policy.infer(SEEN), policy.connect, policy.reset):
         with pytest.raises(PolicyError, match="this policy is closed: make it again"):
             call()
 
@@ -931,18 +894,6 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-def trusting(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    authority.configure_trust(context)
-    return context
-
-
-def certified(authority: trustme.CA, name: str) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert(name).configure_cert(context)
-    return context
-
-
 @both
 def test_an_encrypted_server_is_asked_if_its_certificate_is_right(
     ask: Ask, authority: trustme.CA
@@ -992,15 +943,6 @@ def test_encryption_on_one_side_only_is_told_as_such(ask: Ask, authority: trustm
 
 
 TOKEN = "Zk9-secret_token.42"
-
-
-def said(error: BaseException | None) -> str:
-    """Collect all that an error shows, its causes and contexts included."""
-    shown = ""
-    while error is not None:
-        shown += f"{error!s} {error!r} {error.args} {vars(error)}"
-        error = error.__cause__ or error.__context__
-    return shown
 
 
 @both
