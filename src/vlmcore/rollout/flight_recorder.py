@@ -17,7 +17,7 @@ from vlmcore._arrays import require_count, require_member
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
-from vlmcore.errors import ContractError, VlmcoreError
+from vlmcore.errors import ContractError
 from vlmcore.limits import DocumentLimits, EpisodeLimits, require_at_most
 from vlmcore.policy.interface import Policy, PolicyInfo
 from vlmcore.rollout._outcomes import Outcome
@@ -69,9 +69,9 @@ class FlightRecorder:
     Recording never stops a robot: what cannot be recorded is counted and logged, and the answer is
     given all the same.
 
-    Without *is_vetted* each answer is written as it comes, with what a gate says that only looks
-    and knows no last command. With it an answer waits for `note`, which tells what the gate made
-    of it; if none comes before the next call, `reset` or `close`, it is written as without.
+    Without *is_vetted* each answer is written as it comes, with what a gate says of it that only
+    looks. With it an answer waits for `note`, which tells what the gate made of it; if none comes
+    before the next call, `reset` or `close`, it is written as without.
 
     One thread calls it, as the policy itself; the attributes and `dump` may be used from others.
 
@@ -81,6 +81,8 @@ class FlightRecorder:
         clock: The caller's monotonic clock, in seconds.
         writer: Where each call is written to at once; it is closed with the recorder.
         is_vetted: Whether `note` is called after each answer.
+        last_command: Tells from an observation what was sent to the robot last, for the gate that
+            looks; of a robot whose state is its targets, the state. Unless given nobody knows.
         frames: What is kept of the pixels.
         keep: How many calls the ring holds; fewer, where their frames are larger than
             `EpisodeLimits.max_frames_bytes` together.
@@ -110,13 +112,15 @@ class FlightRecorder:
         clock: Callable[[], float],
         writer: EpisodeWriter | None = None,
         is_vetted: bool = False,
+        last_command: Callable[[Observation], Any] | None = None,
         frames: FramesKept = FramesKept.NONE,
         keep: int = 64,
     ) -> None:
         if not isinstance(policy, Policy) or isinstance(policy, type):
             raise ContractError("policy", f"got {type(policy).__name__}, expected a Policy")
-        if not callable(clock):
-            raise ContractError("clock", f"got {type(clock).__name__}, expected a function")
+        for field, called in (("clock", clock), ("last_command", last_command or clock)):
+            if not callable(called):
+                raise ContractError(field, f"got {type(called).__name__}, expected a function")
         if not isinstance(is_vetted, bool):
             raise ContractError("is_vetted", f"got {is_vetted!r:.80}, expected True or False")
         require_member(FramesKept, frames=frames)
@@ -126,7 +130,7 @@ class FlightRecorder:
         _require_writer(writer, embodiment)
         self._gate = SafetyGate(embodiment=embodiment, remedy=Remedy.REPORT, reorder=True)
         self._policy, self._clock, self._writer = policy, clock, writer
-        self._is_vetted, self._frames = is_vetted, frames
+        self._is_vetted, self._frames, self._last_command = is_vetted, frames, last_command
         self._ring: deque[EpisodeStep | EpisodeFailure] = deque(maxlen=keep)
         self._lock = threading.Lock()  # of the ring
         self._waiting: _Call | None = None
@@ -259,8 +263,10 @@ class FlightRecorder:
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             with self._recording():
-                report = self._gate.check(waiting.chunk, last_command=None)
-                self._keep(self._step(waiting, report, last_command=None))
+                told = self._last_command
+                start = None if told is None else told(waiting.observation)
+                report = self._gate.check(waiting.chunk, last_command=start)
+                self._keep(self._step(waiting, report, last_command=start))
 
     def _step(self, waiting: _Call, outcome: Outcome, **said: Any) -> EpisodeStep:
         fields = attrs.asdict(waiting, recurse=False)
@@ -288,7 +294,7 @@ class FlightRecorder:
         """Count what cannot be recorded, and go on."""
         try:
             yield
-        except VlmcoreError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the robot goes on
             self._lost += 1
             self._problem = str(error)
             _log.warning("a call of %s is not recorded: %s", type(self._policy).__name__, error)

@@ -30,6 +30,7 @@ from vlmcore.safety.remedies import Remedy
 from vlmcore.testing.example_observations import example_observation
 from vlmcore_robotics.cli._probing import Spoken, spoken_at
 from vlmcore_robotics.cli._remotes import PROTOCOLS, client_of, protocol_of
+from vlmcore_robotics.cli._robots import state_as_command
 from vlmcore_robotics.cli._showing import durations
 
 if TYPE_CHECKING:
@@ -171,9 +172,8 @@ class Examination:
         )
 
     def _gated(self, chunk: ActionChunk, seen: Observation, took_s: float) -> Step:
-        names = self._robot.actions.names
-        state = dict(zip(self._robot.state_names, seen.state.tolist(), strict=True))
-        start = [state[name] for name in names] if set(names) <= state.keys() else None
+        is_told = set(self._robot.actions.names) <= set(self._robot.state_names)
+        start = state_as_command(self._robot)(seen) if is_told else None
         gate = SafetyGate(embodiment=self._robot, remedy=Remedy.REPORT)
         try:
             report = gate.check(chunk, last_command=start)

@@ -14,8 +14,11 @@ from vlmcore.policy.interface import Policy
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader
 from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
+from vlmcore_robotics.cli._robots import STATE, state_as_command
 
-__all__ = ["add_frames", "add_recording", "recorded", "recorder_of"]
+__all__ = ["add_kept", "add_recording", "recorded", "recorder_of"]
+
+_UNKNOWN = "unknown"
 
 
 def add_recording(parser: argparse.ArgumentParser) -> None:
@@ -24,11 +27,18 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--record", metavar="FILE", help="write every call to an episode; the file must be new"
     )
-    add_frames(group)
+    add_kept(group)
 
 
-def add_frames(group: argparse._ArgumentGroup) -> None:
-    """Add the option that says what is kept of the pixels."""
+def add_kept(group: argparse._ArgumentGroup) -> None:
+    """Add the options that say what is kept of each call."""
+    group.add_argument(
+        "--previous",
+        choices=(_UNKNOWN, STATE),
+        default=_UNKNOWN,
+        help="what was sent to the robot last, for the word of the gate that is recorded "
+        "(default: %(default)s)",
+    )
     group.add_argument(
         "--frames",
         choices=[kept.value for kept in FramesKept],
@@ -53,6 +63,7 @@ def recorder_of(
         robot,
         clock=time.monotonic,
         writer=EpisodeWriter(path, header),
+        last_command=None if arguments.previous == _UNKNOWN else state_as_command(robot),
         frames=FramesKept(arguments.frames),
     )
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
+import attrs
+
+from vlmcore._arrays import Float64Array
 from vlmcore.cli._robots import Start, robot_of, start_of
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -12,9 +16,18 @@ from vlmcore.errors import ContractError
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.remedies import Remedy
 
-__all__ = ["add_gate", "add_robot", "gate_of", "robot_from", "start_from"]
+__all__ = [
+    "STATE",
+    "add_gate",
+    "add_robot",
+    "gate_of",
+    "robot_from",
+    "start_from",
+    "state_as_command",
+]
 
-_STATE = "state"
+#: The word for what the state says.
+STATE = "state"
 
 
 def add_robot(parser: argparse.ArgumentParser, *, is_required: bool = True) -> None:
@@ -73,17 +86,25 @@ def start_from(arguments: argparse.Namespace, robot: Embodiment, observation: Ob
     Raises:
         ContractError: If that cannot be read; its field is the option, or the file.
     """
-    if arguments.previous != _STATE:
+    if arguments.previous != STATE:
         return start_of(arguments.previous, arguments.position, robot.actions)
-    state = dict(zip(robot.state_names, observation.state.tolist(), strict=True))
-    missing = [name for name in robot.actions.names if name not in state]
+    command = state_as_command(robot)(observation)
+    return attrs.evolve(start_of(None, arguments.position, robot.actions), last_command=command)
+
+
+def state_as_command(robot: Embodiment) -> Callable[[Observation], Float64Array]:
+    """
+    Take what an observation says of the state for what was sent last.
+
+    Raises:
+        ContractError: If the state of the robot does not name its actions; its field is
+            ``--previous``.
+    """
+    missing = [name for name in robot.actions.names if name not in robot.state_names]
     if missing:
         raise ContractError(
             "--previous",
-            f"got 'state' for {robot.name!r}, whose state does not name {', '.join(missing)}",
+            f"got {STATE!r} for {robot.name!r}, whose state does not name {', '.join(missing)}",
         )
-    said = start_of(None, arguments.position, robot.actions)
-    command = start_of(
-        ",".join(repr(state[name]) for name in robot.actions.names), None, robot.actions
-    )
-    return Start(last_command=command.last_command, position=said.position)
+    order = [robot.state_names.index(name) for name in robot.actions.names]
+    return lambda observation: observation.state[order]

@@ -20,7 +20,7 @@ from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.recorded_moments import observation_of
 from vlmcore_robotics.cli._commands import add_parser
 from vlmcore_robotics.cli._observing import add_observation, observation_from
-from vlmcore_robotics.cli._recording import add_frames, recorder_of
+from vlmcore_robotics.cli._recording import add_kept, recorder_of
 from vlmcore_robotics.cli._remotes import add_remote
 from vlmcore_robotics.cli._robots import add_robot, robot_from
 from vlmcore_robotics.cli._sources import HELP, policy_of
@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
     )
     add_observation(parser)
     add_remote(parser, is_source=True)
-    add_frames(parser.add_argument_group("recording"))
+    add_kept(parser.add_argument_group("recording"))
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object")
     group.add_argument("--quiet", "-q", action="store_true", help="no notes, only complaints")

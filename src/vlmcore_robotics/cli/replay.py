@@ -69,7 +69,7 @@ def _replay(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         )
     limits = limit_differences(episode.header.embodiment, gate)
     steps, failures, refused = _counted(episode)
-    differences = list(recheck(episode, gate))
+    differences = [each for each in recheck(episode, gate) if set(each.fields) - {"mode"}]
     newly = sum(each.is_newly_refused for each in differences)
     if arguments.json:
         terminal.document(
@@ -120,9 +120,9 @@ def _table(differences: list[ReportDifference]) -> Iterator[str]:
     if not differences:
         yield "the gate of today says the same of every step"
         return
-    yield f"  {'step':>6}  {'recorded':24}  {'today':24}"
+    yield f"  {'step':>6}  {'recorded':40}  today"
     for each in differences[:_LISTED]:
-        yield f"  {each.index:6}  {_verdict(each.recorded):24}  {_verdict(each.today):24}".rstrip()
+        yield f"  {each.index:6}  {_verdict(each.recorded):40}  {_verdict(each.today)}"
     if len(differences) > _LISTED:
         yield f"  and {len(differences) - _LISTED} more"
     newly = sum(each.is_newly_refused for each in differences)
@@ -131,8 +131,8 @@ def _table(differences: list[ReportDifference]) -> Iterator[str]:
 
 def _verdict(report: SafetySummary) -> str:
     if report.reason is not None:
-        return f"refused: {report.reason.value.replace('_', ' ')}"
-    return "made safe" if report.changed else "safe"
+        return f"refused: {report.reason.value.replace('_', ' ')} ({report.total})"
+    return f"made safe ({report.total})" if report.changed else "safe"
 
 
 def _said(report: SafetySummary) -> dict[str, Any]:

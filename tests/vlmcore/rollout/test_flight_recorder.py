@@ -78,6 +78,28 @@ def test_each_call_is_recorded_with_its_digest_and_how_long_it_took() -> None:
     assert (None, None, 0) == (step.vetted, step.last_command, step.executed_steps)
 
 
+def test_the_gate_that_looks_starts_from_what_is_told_of_the_observation() -> None:
+    """
+    Then a replay can start there, too.
+    """
+    recording = recorder(last_command=lambda seen: seen.state[:2])
+    recording.infer(observation())
+    (step,) = recording.recent
+    assert isinstance(step, EpisodeStep)
+    assert step.report.safe_for_handoff
+    assert step.last_command is not None
+    assert [0.0, 0.0] == step.last_command.tolist()
+
+
+def test_a_function_that_fails_stops_no_robot() -> None:
+    """
+    It is one of the recording only.
+    """
+    recording = recorder(last_command=lambda _seen: {}["elbow"])
+    assert recording.infer(observation()).horizon == 2
+    assert recording.lost == 1
+
+
 def test_what_is_answered_is_on_disk_before_the_caller_has_it(tmp_path: Path) -> None:
     """
     Whatever happens to the program next.
@@ -359,6 +381,7 @@ def test_what_was_recorded_plays_as_a_policy(tmp_path: Path) -> None:
     [
         ({"clock": 7}, "clock"),
         ({"keep": 0}, "keep"),
+        ({"last_command": [0.0, 0.0]}, "last_command"),
         ({"keep": 1 << 30}, "max_steps"),
         ({"frames": "png"}, "frames"),
         ({"is_vetted": 1}, "is_vetted"),
