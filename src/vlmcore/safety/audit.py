@@ -132,9 +132,9 @@ def find(
         masks[ViolationKind.START_UNKNOWN] = ~rules.is_change[np.newaxis]
     else:
         masks[ViolationKind.REFERENCE_OUT_OF_BOUNDS] = ~start_within
-    if moved is None:
-        return _findings(values, rules, reference, steps, masks)
-    kind, masks[kind], reached = moved
+    reached = None
+    if moved is not None:
+        kind, masks[kind], reached = moved
     return _findings(values, rules, reference, steps, masks, reached=reached)
 
 

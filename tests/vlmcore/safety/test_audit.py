@@ -60,6 +60,15 @@ def test_a_jump_behind_nan_is_seen() -> None:
     )
 
 
+def test_a_jump_is_seen_though_the_first_step_is_lost_and_the_start_unknown() -> None:
+    """
+    Once a step is known, the next one is held against it.
+    """
+    assert [("non_finite", 0, 0), ("start_unknown", 0, 0), ("step", 2, 0)] == found(
+        [[NAN], [0.1], [0.9]], JOINT, last_command=None
+    )
+
+
 def test_what_is_lost_in_one_dimension_is_held_in_that_dimension() -> None:
     """
     Whatever came meanwhile in those beside it.

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pytest
 
-from safety_cases import JOINT, chunk, gate, joint, refused, space, vetted
+from safety_cases import GRIPPER, JOINT, chunk, gate, joint, refused, space, vetted
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace, LimitsSource, Reference
 from vlmcore.contracts.presets import PRESETS
@@ -375,6 +375,32 @@ def test_a_last_command_more_than_a_step_from_every_level_is_what_the_refusal_na
         gate.vet(chunk, last_command=[-3.0])
 
     assert "reference_out_of_bounds" == refused.value.reason
+
+
+def test_hold_does_not_bring_a_switch_back_from_where_it_cannot_be() -> None:
+    """
+    To hold is to stay; the nearest level would be a motion that nobody asked for.
+    """
+    error = refused([[1.0]], last_command=[3.0], remedy=Remedy.HOLD, dims=(GRIPPER,))
+    assert "reference_out_of_bounds" == error.reason
+
+
+def test_a_robot_that_comes_back_by_itself_is_changed_in_nothing() -> None:
+    """
+    The finding is about where it stood, and there is nothing for a remedy to do.
+    """
+    came = gate(remedy=Remedy.CLAMP).vet(chunk([[1.0]]), last_command=[1.05])
+    assert [[1.0]] == came.values.tolist()
+    assert not came.report.changed
+    assert {ViolationKind.REFERENCE_OUT_OF_BOUNDS} == came.report.findings.kinds
+
+
+def test_a_space_alone_has_no_name_and_no_mode() -> None:
+    """
+    A report of it says nothing in their place.
+    """
+    report = gate().check(chunk([[0.1]]), last_command=[0.0])
+    assert ("", "") == (report.embodiment, report.action_mode)
 
 
 CUT = {"remedy": Remedy.CLAMP, "non_finite": NonFinite.TRUNCATE}
