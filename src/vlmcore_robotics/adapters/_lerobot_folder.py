@@ -145,7 +145,10 @@ def _step(policy: str, path: Path, where: str, step: dict[str, Any]) -> str:
             )
     if name in (_NORMALIZER, _UNNORMALIZER):
         tensors = {} if state is None else _tensor_shapes(policy, path / state)
-        missing = sorted(_missing(name, step.get("config"), tensors))
+        try:
+            missing = sorted(_missing(name, step["config"], tensors))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise PolicyError(policy, f"{where} has settings that make no sense") from error
         if missing:
             raise PolicyError(
                 policy,
@@ -155,17 +158,15 @@ def _step(policy: str, path: Path, where: str, step: dict[str, Any]) -> str:
     return name
 
 
-def _missing(name: str, config: Any, tensors: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
+def _missing(name: str, settings: Any, tensors: Mapping[str, tuple[int, ...]]) -> Iterator[str]:
     """Name the statistics that a step needs and has not, or has in another shape."""
-    settings = config if isinstance(config, dict) else {}
-    modes, features = settings.get("norm_map") or {}, settings.get("features") or {}
-    only = settings.get("normalize_observation_keys")
-    for key, feature in features.items():
-        kind, shape = feature.get("type"), tuple(feature.get("shape") or ())
+    modes, only = settings["norm_map"], settings.get("normalize_observation_keys")
+    for key, feature in settings["features"].items():
+        kind, shape = feature["type"], tuple(feature["shape"])
         is_used = (kind == "ACTION") == (name == _UNNORMALIZER)
         if not is_used or (only is not None and kind != "ACTION" and key not in only):
             continue
-        for statistic in _NEEDED.get(modes.get(kind, "IDENTITY"), ()):
+        for statistic in _NEEDED[modes.get(kind, "IDENTITY")]:
             found = tensors.get(f"{key}.{statistic}")
             if found is None or (kind != "VISUAL" and found != shape):
                 yield f"{key}.{statistic}"
