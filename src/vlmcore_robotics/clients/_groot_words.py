@@ -86,6 +86,8 @@ class GrootWords:
         )
         require_kind("layout", layout, GrootLayout)
         require_kind("flat", flat, bool)
+        if limits is not None:
+            require_kind("limits", limits, WireLimits)
         require_member(MissingHistory, missing_history=missing_history)
         require_count(max_steps_back=max_steps_back)
         wrong = layout.differences(None, embodiment=embodiment)
@@ -97,7 +99,7 @@ class GrootWords:
         self._flat = flat
         self._missing_history = missing_history
         self._max_steps_back = max_steps_back
-        self._limits = limits or WireLimits()
+        self._limits = WireLimits() if limits is None else limits
         self._codec: GrootCodec | None = None
         with optional_dependency("robotics", "zmq"):
             from vlmcore_robotics.clients import _zmq_line  # noqa: PLC0415 - the door

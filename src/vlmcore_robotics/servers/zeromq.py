@@ -137,7 +137,7 @@ class GrootServer:
             from vlmcore_robotics.servers import _zmq_listener  # noqa: PLC0415 - the door
         self._listener: Listener = _zmq_listener.Listener()
         self._receiving: asyncio.Future[None] | None = None
-        self._in_hand: set[asyncio.Future[None]] = set()
+        self._in_hand: set[asyncio.Future[None] | None] = set()
         self._is_stopping = False
 
     @property
@@ -200,9 +200,7 @@ class GrootServer:
             elif len(self._in_hand) >= self._max_requests:
                 await self._refuse(request, f"busy: {len(self._in_hand)} in hand")
             else:
-                task = asyncio.ensure_future(self._answer(request, time.monotonic()))
-                self._in_hand.add(task)
-                task.add_done_callback(self._in_hand.discard)
+                self._in_hand.add(asyncio.ensure_future(self._answer(request, time.monotonic())))
 
     async def _refuse(self, request: Request, words: str) -> None:
         await self._listener.answer(request, self._codec.encode_failure(words))
@@ -212,6 +210,8 @@ class GrootServer:
             frame = await self._answer_to(request, came_at_s)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
             frame = self._codec.encode_failure(words_for_clients(error, key=self._token))
+        finally:  # before the client hears of it, who may ask again at once
+            self._in_hand.discard(asyncio.current_task())
         await self._listener.answer(request, frame)
 
     async def _answer_to(self, request: Request, came_at_s: float) -> bytes:
