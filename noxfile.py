@@ -8,6 +8,7 @@ time. Versions are pinned in ``constraints/``; ``nox -s pins`` moves them.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -75,7 +76,8 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Check types strictly, as a user's checker sees them."""
     python = local(session, "types", extras="local,testing")
-    session.run(python, "-m", "mypy", *(session.posargs or ["src", "tests/typing", "noxfile.py"]))
+    trees = session.posargs or ["src", "examples", "tests/typing", "noxfile.py"]
+    session.run(python, "-m", "mypy", *trees)
 
 
 @nox.session
@@ -123,6 +125,15 @@ def openpi(session: nox.Session) -> None:
     session.install("dm-tree", "typing_extensions")
     session.install("--no-deps", "openpi-client==0.1.2")  # it pins NumPy below 2, and runs on 2
     session.run("pytest", "tests/vlmcore_robotics/servers/test_openpi_client.py", *session.posargs)
+
+
+@nox.session(default=False)
+def mujoco(session: nox.Session) -> None:
+    """Drive a simulated arm over a policy server, and look at what it leaves; needs EGL."""
+    install(session, "tests", extras="robotics,testing")
+    session.install("gymnasium[mujoco]")  # large: no other session installs it
+    draws = {"MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl")}  # or osmesa; a screen is not needed
+    session.run("pytest", "tests/examples", *session.posargs, env=draws)
 
 
 @nox.session(default=False, name="property", venv_backend="none")
