@@ -8,7 +8,13 @@ from vlmcore_robotics.wire.frames import FrameKind, encode_frame
 from vlmcore_robotics.wire.http_messages import ContentType
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 
-__all__ = ["countless", "deep", "garbage", "many", "spelled_array", "vast"]
+__all__ = ["PIECE", "UNBELIEVABLE", "countless", "deep", "garbage", "many", "spelled_array", "vast"]
+
+UNBELIEVABLE = 0x3FFFFFFFFFFFFFFF
+"""How many bytes a message says that it has, which no disk has."""
+
+PIECE = bytes(0x4000)
+"""What such a message starts with, and one without end is made of."""
 
 _DEPTH = 0x8000
 _COUNT = 0x20000

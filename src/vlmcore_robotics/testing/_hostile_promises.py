@@ -12,7 +12,8 @@ import attrs
 
 from vlmcore.secrets import Secret
 from vlmcore.testing._promises import BrokenPromiseError
-from vlmcore_robotics.testing._lines import Heard, HttpLine, Line, ShutDoorError
+from vlmcore_robotics.testing._line import Heard, Line, ShutDoorError
+from vlmcore_robotics.testing._lines import HttpLine
 from vlmcore_robotics.testing._server_promises import ServerPromise
 from vlmcore_robotics.testing._server_under_test import (
     NotForThisError,
@@ -26,6 +27,7 @@ __all__ = ["HOSTILE_PROMISES"]
 
 _SILENT_CLIENTS = 8
 _DRIPS = 20
+_WAITING_S = 2.0
 _DRIP_S = 0.01
 _OTHERS = (
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32),  # the start of TLS
@@ -38,14 +40,17 @@ _OTHERS = (
 
 def _withstands(wrong: Try, server: ServerUnderTest) -> None:
     """Send a request that is wrong; then a good call must be answered."""
+    heard = set()
     with server.line() as line:
-        body = wrong.make(server.request(line))
-        if body is None:
-            raise NotForThisError("its messages have no such thing")
-        heard = server.heard_after(line, line.sent(body))
+        for each in line.formats():
+            body = wrong.make(server.request(each))
+            if body is not None:
+                heard.add(server.heard_after(each, each.sent(body)))
+    if not heard:
+        raise NotForThisError("its messages have no such thing")
     server.require_alive()
-    if heard is Heard.ACTIONS and not wrong.harmless:
-        raise RiskError(f"{heard.value}: the robot would move by what nobody meant")
+    if Heard.ANSWER in heard and not wrong.harmless:
+        raise RiskError(f"{Heard.ANSWER.value}: the robot would move by what nobody meant")
 
 
 def _outlives(
@@ -100,7 +105,8 @@ def _knows_no_other_protocol(server: ServerUnderTest) -> None:
 
 
 def _does_not_wait_for_all_disks(server: ServerUnderTest) -> None:
-    with server.line() as line:
+    patience_s = min(_WAITING_S, server.target.patience_s)
+    with server.line(patience_s=patience_s) as line:
         try:
             server.heard_after(line, line.oversized())
         except BrokenPromiseError as error:
@@ -117,7 +123,7 @@ def _refuses_text(server: ServerUnderTest) -> None:
     with server.line() as line:
         heard = server.heard_after(line, line.sent("give me actions"))
     server.require_alive()
-    if heard is Heard.ACTIONS:
+    if heard is Heard.ANSWER:
         raise RiskError(heard.value)
 
 
@@ -149,7 +155,7 @@ def _refuses_what_it_has_not(server: ServerUnderTest) -> None:
             ("method", attrs.evolve(good, method="PUT")),
             ("type", attrs.evolve(good, headers={**good.headers, "content-type": "text/plain"})),
         ):
-            if server.heard_after(line, line.written(request)) is Heard.ACTIONS:
+            if server.heard_after(line, line.written(request)) is Heard.ANSWER:
                 wrong.append(what)
     if wrong:
         raise RiskError(f"it answers a request of another {', '.join(wrong)}")
@@ -167,7 +173,7 @@ def _is_refused(server: ServerUnderTest, **changes: object) -> bool:
     try:
         with server.line(**changes) as line:
             request = line.sent(line.request(server.observation))
-            return server.heard_after(line, request) is not Heard.ACTIONS
+            return server.heard_after(line, request) is not Heard.ANSWER
     except BrokenPromiseError as error:
         if isinstance(error.__cause__, TimeoutError):
             raise

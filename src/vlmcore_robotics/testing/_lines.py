@@ -1,174 +1,35 @@
-"""How a client speaks each protocol, rightly and, where it is asked to, wrongly."""
+"""How a client speaks each of the protocols."""
 
 from __future__ import annotations
 
-import abc
-import enum
-import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import attrs
 
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
-from vlmcore.endpoint import Endpoint
-from vlmcore.errors import ContractError, PolicyProtocolError, PolicyRefusedError
+from vlmcore.errors import ContractError, PolicyProtocolError
 from vlmcore.policy.interface import PolicyInfo
-from vlmcore.secrets import Secret
 from vlmcore_robotics.testing import _http_bytes, _websocket_bytes, _zmtp_bytes
-from vlmcore_robotics.testing._streams import Stream
+from vlmcore_robotics.testing._bodies import PIECE, UNBELIEVABLE
+from vlmcore_robotics.testing._line import Line, ShutDoorError, Target
 from vlmcore_robotics.wire.groot import GrootCodec
 from vlmcore_robotics.wire.groot_calls import ask_modalities, read_modalities
 from vlmcore_robotics.wire.groot_layout import GrootLayout
-from vlmcore_robotics.wire.http_messages import HttpEndpoint, HttpRequest, HttpResponse
+from vlmcore_robotics.wire.http_frames import WireEncoding
+from vlmcore_robotics.wire.http_messages import ContentType, HttpEndpoint, HttpRequest, HttpResponse
 from vlmcore_robotics.wire.http_v1 import HttpCodec
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import info_from_metadata
 
-__all__ = ["GrootLine", "Heard", "HttpLine", "Line", "OpenPILine", "ShutDoorError", "Target"]
+__all__ = ["GrootLine", "HttpLine", "OpenPILine"]
 
 _NAME = "server"
-_UNBELIEVABLE = 0x3FFFFFFFFFFFFFFF  # bytes
-_PIECE = bytes(0x4000)
 
 _Result = TypeVar("_Result")
-
-
-class Heard(enum.Enum):
-    """What came after something was asked; the value says it as a sentence."""
-
-    ACTIONS = "it answered with actions"
-    REFUSAL = "it refused"
-    FAREWELL = "it hung up"
-
-
-class ShutDoorError(Exception):
-    """
-    Who calls is not let in.
-
-    Attributes:
-        status: The status code of HTTP.
-    """
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"it answered HTTP {status}")
-        self.status = status
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class Target:
-    """
-    Which server is called, and how.
-
-    Attributes:
-        endpoint: Where it is.
-        embodiment: The robot.
-        layout: The keys of its policy; ``None`` for HTTP.
-        token: What it is shown.
-        tls: How it proves who it is.
-        patience_s: How long one conversation may take.
-        session: Which session it is of, where there are such.
-        headers: Of HTTP, other ones than those that are right.
-    """
-
-    endpoint: Endpoint
-    embodiment: Embodiment
-    layout: ObservationLayout | GrootLayout | None
-    token: Secret | None
-    tls: ssl.SSLContext | None
-    patience_s: float
-    session: str | None = None
-    headers: Mapping[str, str] = attrs.field(factory=dict)
-
-    def dialled(self) -> Stream:
-        """Connect, without a word."""
-        return Stream.dialled(self.endpoint, tls=self.tls, patience_s=self.patience_s)
-
-    def said(self, scheme: str) -> dict[str, str]:
-        """Say what stands before each request of HTTP; *scheme* that of the token."""
-        said = {"Host": self.endpoint.host_header}
-        if self.token is not None:
-            said["Authorization"] = f"{scheme} {self.token.reveal()}"
-        return {**said, **self.headers}
-
-
-class Line(abc.ABC):
-    """
-    One conversation, past what is said before the first question.
-
-    Attributes:
-        stream: The connection that is in use.
-        info: What the server says about itself.
-        spelling: How arrays are spelled; ``None`` where there are none.
-    """
-
-    stream: Stream
-    info: PolicyInfo
-    spelling: ArraySpelling | None = None
-
-    @abc.abstractmethod
-    def request(self, observation: Observation) -> bytes:
-        """Write the body of a question."""
-
-    @abc.abstractmethod
-    def sent(self, body: bytes | str) -> bytes:
-        """Put the body of a question on the wire."""
-
-    @abc.abstractmethod
-    def oversized(self) -> bytes:
-        """Start a question that says that it is larger than all disks."""
-
-    @abc.abstractmethod
-    def answer(self, observation: Observation) -> ActionChunk:
-        """
-        Hear the answer.
-
-        Raises:
-            PolicyError: If it is none.
-            EOFError: If there comes none.
-            OSError: If the connection is lost, or nothing comes in time.
-        """
-
-    @abc.abstractmethod
-    def reset(self) -> bool:
-        """Say that an episode ends; return whether the server knows of such."""
-
-    def ask(self, observation: Observation) -> ActionChunk:
-        """Ask, and hear the answer; what is raised is that of `answer`."""
-        self.send(self.request(observation))
-        return self.answer(observation)
-
-    def redial(self) -> None:  # noqa: B027 - most have nothing to do
-        """Connect anew, if a connection is for one question only."""
-
-    def send(self, body: bytes | str) -> None:
-        """Ask with *body*, whatever it is."""
-        self.redial()
-        self.stream.send(self.sent(body))
-
-    def hear(self, observation: Observation) -> Heard:
-        """
-        Hear what comes after something was sent.
-
-        Raises:
-            PolicyProtocolError: If it is none of the protocol.
-            OSError: If nothing comes in time.
-        """
-        try:
-            self.answer(observation)
-        except PolicyRefusedError:
-            return Heard.REFUSAL
-        except (EOFError, ConnectionError):
-            return Heard.FAREWELL
-        return Heard.ACTIONS
-
-    def close(self) -> None:
-        """Hang up."""
-        self.stream.close()
 
 
 class OpenPILine(Line):
@@ -213,7 +74,7 @@ class OpenPILine(Line):
         return _websocket_bytes.frame(body, masked=True)
 
     def oversized(self) -> bytes:
-        return _websocket_bytes.frame(_PIECE, masked=True, declared=_UNBELIEVABLE)
+        return _websocket_bytes.frame(PIECE, masked=True, declared=UNBELIEVABLE)
 
     def answer(self, observation: Observation) -> ActionChunk:
         return self._codec.decode_answer(self._message(), observed_at_s=observation.captured_at_s)
@@ -231,12 +92,13 @@ class HttpLine(Line):
             policy=_NAME, action_names=target.embodiment.actions.names, token=target.token
         )
         self._session = target.session
+        self.stream = self._target.dialled()
         said = self._codec.decode_metadata(self._fetched(self._codec.ask(HttpEndpoint.METADATA)))
         self.info = said.policy
         self.has_sessions = said.has_sessions
+        self._reads = said
 
     def _fetched(self, request: HttpRequest) -> HttpResponse:
-        self.redial()
         self.stream.send(self.written(request))
         try:
             return _http_bytes.read_response(self.stream)
@@ -255,11 +117,20 @@ class HttpLine(Line):
     def request(self, observation: Observation) -> bytes:
         return self._codec.encode_request(observation).body
 
+    def formats(self) -> Iterator[Line]:
+        yield self
+        packed, plain = ContentType.MESSAGEPACK, WireEncoding.RAW
+        if packed in self._reads.content_types and plain in self._reads.encodings:
+            self._codec = attrs.evolve(self._codec, content_type=packed, encoding=plain)
+            self.spelling = ArraySpelling.OPENPI
+            yield self
+
     def leave_session(self) -> None:
         """Ask without a session: the server knows none."""
         self._session = None
 
     def redial(self) -> None:
+        self.close()
         self.stream = self._target.dialled()
 
     def question(self, body: bytes) -> HttpRequest:
@@ -271,13 +142,14 @@ class HttpLine(Line):
         return self.written(self.question(body.encode() if isinstance(body, str) else body))
 
     def oversized(self) -> bytes:
-        return self.written(self.question(_PIECE), _UNBELIEVABLE)
+        return self.written(self.question(PIECE), UNBELIEVABLE)
 
     def answer(self, observation: Observation) -> ActionChunk:
         response = _http_bytes.read_response(self.stream)
         return self._codec.decode_answer(response, observed_at_s=observation.captured_at_s)
 
     def reset(self) -> bool:
+        self.redial()
         answer = self._fetched(self._codec.encode_reset(session=self._session))
         return self._codec.decode_reset(answer)
 
@@ -324,7 +196,7 @@ class GrootLine(Line):
         return _zmtp_bytes.message(body.encode() if isinstance(body, str) else body)
 
     def oversized(self) -> bytes:
-        return _zmtp_bytes.message(_PIECE, declared=_UNBELIEVABLE)
+        return _zmtp_bytes.message(PIECE, declared=UNBELIEVABLE)
 
     def answer(self, observation: Observation) -> ActionChunk:
         answer = _zmtp_bytes.read_message(self.stream)

@@ -14,7 +14,8 @@ from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.policy.fitting import differences_between
 from vlmcore.testing._promises import BrokenPromiseError, require
-from vlmcore_robotics.testing._lines import HttpLine, Line
+from vlmcore_robotics.testing._line import Line
+from vlmcore_robotics.testing._lines import HttpLine
 from vlmcore_robotics.testing._server_under_test import (
     NotForThisError,
     RiskError,

@@ -20,15 +20,8 @@ from vlmcore.errors import ContractError, VlmcoreError
 from vlmcore.secrets import Secret
 from vlmcore.testing._promises import BrokenPromiseError
 from vlmcore.testing.example_observations import example_observation
-from vlmcore_robotics.testing._lines import (
-    GrootLine,
-    Heard,
-    HttpLine,
-    Line,
-    OpenPILine,
-    ShutDoorError,
-    Target,
-)
+from vlmcore_robotics.testing._line import Heard, Line, ShutDoorError, Target
+from vlmcore_robotics.testing._lines import GrootLine, HttpLine, OpenPILine
 from vlmcore_robotics.testing._tries import Request
 from vlmcore_robotics.testing.protocols import PolicyProtocol
 from vlmcore_robotics.wire.groot_layout import GrootLayout
@@ -162,7 +155,11 @@ class ServerUnderTest:
 
     def request(self, line: Line) -> Request:
         """Write a request that is right, to be made wrong."""
-        return Request(body=line.request(self.observation), spelling=line.spelling)
+        return Request(
+            body=line.request(self.observation),
+            spelling=line.spelling,
+            is_document=isinstance(line, HttpLine),
+        )
 
     def require_alive(self) -> None:
         """Require that the next call, of whoever it is, is answered."""
@@ -176,7 +173,7 @@ class ServerUnderTest:
         Send *said*, which may be wrong, and hear what comes.
 
         Raises:
-            BrokenPromiseError: If nothing comes in time, or what is none of the protocol.
+            BrokenPromiseError: If nothing comes in time.
         """
         try:
             line.redial()

@@ -34,10 +34,12 @@ class Request:
     Attributes:
         body: The request.
         spelling: How arrays are spelled in it; ``None`` in JSON, which has none.
+        is_document: Whether it is one of the HTTP protocol, however it is written.
     """
 
     body: bytes
     spelling: ArraySpelling | None
+    is_document: bool
 
     @property
     def content_type(self) -> ContentType:
@@ -64,19 +66,19 @@ class Request:
     def frame(self) -> _Path:
         """Where the pixels of the first camera are."""
         tree = self.tree()
-        if self.spelling is None:
+        if self.is_document:
             return ("cameras", next(iter(tree["cameras"])), 0, "data")
         return next(path for path, each in _arrays(tree, ()) if each.dtype == np.uint8)
 
     @property
     def camera(self) -> _Path:
         """Where the first camera is."""
-        return self.frame if self.spelling is not None else self.frame[:2]
+        return self.frame[:2] if self.is_document else self.frame
 
     @property
     def state(self) -> tuple[_Path, Any]:
         """Where the state, or the first part of it, is; and it."""
-        if self.spelling is None:
+        if self.is_document:
             return ("state",), np.array(self.tree()["state"])
         arrays = _arrays(self.tree(), ())
         return next((path, each) for path, each in arrays if each.dtype.kind == "f")
@@ -85,7 +87,7 @@ class Request:
         """Write it with another state."""
         path, state = self.state
         changed = change(state)
-        if self.spelling is None and isinstance(changed, np.ndarray):
+        if self.is_document and isinstance(changed, np.ndarray):
             changed = changed.tolist()
         return self.replaced(path, changed)
 

@@ -15,6 +15,7 @@ from vlmcore._arrays import Float64Array
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore_robotics.testing import _http_bytes, _websocket_bytes, _zmtp_bytes
+from vlmcore_robotics.testing._bodies import PIECE, UNBELIEVABLE
 from vlmcore_robotics.testing._streams import Stream
 from vlmcore_robotics.wire._http_calls import HttpCall, routed
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
@@ -31,8 +32,6 @@ __all__ = ["Asked", "GrootVoice", "HttpVoice", "OpenPIVoice", "Voice", "info_of"
 
 _NAME = "hostile"
 _OTHER = "other_"
-_UNBELIEVABLE = 0x3FFFFFFFFFFFFFFF  # bytes
-_PIECE = bytes(0x4000)
 
 _Call = TypeVar("_Call")
 
@@ -141,12 +140,12 @@ class OpenPIVoice(Voice[None]):
         )
 
     def oversized(self, _call: None) -> bytes:
-        return _websocket_bytes.frame(_PIECE, masked=False, declared=_UNBELIEVABLE)
+        return _websocket_bytes.frame(PIECE, masked=False, declared=UNBELIEVABLE)
 
     def endless(self, _call: None) -> Iterator[bytes]:
         opcode = _websocket_bytes.Opcode.BINARY
         while True:
-            yield _websocket_bytes.frame(_PIECE, masked=False, opcode=opcode, final=False)
+            yield _websocket_bytes.frame(PIECE, masked=False, opcode=opcode, final=False)
             opcode = _websocket_bytes.Opcode.MORE
 
 
@@ -184,13 +183,13 @@ class HttpVoice(Voice[HttpCall]):
         return _http_bytes.response_bytes(attrs.evolve(response, status=500))
 
     def oversized(self, call: HttpCall) -> bytes:
-        return _http_bytes.response_bytes(self._response(_PIECE, call), declared=_UNBELIEVABLE)
+        return _http_bytes.response_bytes(self._response(PIECE, call), declared=UNBELIEVABLE)
 
     def endless(self, call: HttpCall) -> Iterator[bytes]:
         head = _http_bytes.response_bytes(self._response(b"", call))
         yield head.replace(b"content-length: 0", b"transfer-encoding: chunked")
         while True:
-            yield b"%x\r\n%b\r\n" % (len(_PIECE), _PIECE)
+            yield b"%x\r\n%b\r\n" % (len(PIECE), PIECE)
 
     def _body(self, value: Any, call: HttpCall) -> bytes:
         if call.answer_type is ContentType.JSON:
@@ -263,12 +262,12 @@ class GrootVoice(Voice[GrootEndpoint]):
         return self.framed(encode_failure(words), call)
 
     def oversized(self, _call: GrootEndpoint) -> bytes:
-        return _zmtp_bytes.message(_PIECE, declared=_UNBELIEVABLE)
+        return _zmtp_bytes.message(PIECE, declared=UNBELIEVABLE)
 
     def endless(self, _call: GrootEndpoint) -> Iterator[bytes]:
-        yield _zmtp_bytes.message(_PIECE, more=True)
+        yield _zmtp_bytes.message(PIECE, more=True)
         while True:
-            yield _zmtp_bytes.frame(_PIECE, flags=1)
+            yield _zmtp_bytes.frame(PIECE, flags=1)
 
     def _packed(self, value: Any) -> bytes:
         spelling = GrootDialect.N1_7.spelling
