@@ -31,6 +31,9 @@ _ARROW_TYPES = {
     ColumnKind.COUNTS: pa.list_(pa.int64()),
 }
 
+# What pyarrow raises on files that are none; texts that are no UTF-8 are a ValueError.
+_FAILURES = (pa.ArrowException, OSError, ValueError, OverflowError, LookupError)
+
 
 class ParquetReader:
     """
@@ -56,7 +59,7 @@ class ParquetReader:
             )
             self.rows: int = self._table.metadata.num_rows
             self.names: tuple[str, ...] = tuple(self._table.schema_arrow.names)
-        except (pa.ArrowException, OSError) as error:
+        except _FAILURES as error:
             self._file.close()
             raise self._broken(error) from error
 
@@ -106,7 +109,9 @@ class ParquetReader:
                 yield {column.name: self._values(part, column) for column in columns}
                 if not left:
                     return
-        except (pa.ArrowException, OSError, OverflowError) as error:
+        except EpisodeError:
+            raise
+        except _FAILURES as error:
             raise self._broken(error) from error
 
     def _row_groups(self, start: int, stop: int) -> tuple[list[int], int]:

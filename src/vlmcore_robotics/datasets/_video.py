@@ -11,7 +11,7 @@ import av
 import av.video
 
 from vlmcore._arrays import UInt8Array
-from vlmcore.errors import EpisodeError
+from vlmcore.errors import EpisodeError, VlmcoreError
 from vlmcore.limits import DatasetLimits, require_at_most
 from vlmcore.rollout._episode_paths import open_file, shown
 
@@ -19,6 +19,8 @@ __all__ = ["VideoReader", "VideoWriter"]
 
 _OPTIONS = {"g": "2", "crf": "23"}  # a key frame in two: any frame is reached at once
 _FINEST_RATE = 1001
+# What PyAV raises on files that are none; texts that are no UTF-8 are a ValueError.
+_FAILURES = (av.FFmpegError, OSError, ValueError, OverflowError, LookupError)
 
 
 class VideoReader:
@@ -80,8 +82,11 @@ class VideoReader:
                 problem = f"has no frame at {at_s:g} s, the next is at {self._present.time:g} s"
                 raise EpisodeError(self._name, None, problem)
             return self._pixels(self._present)
-        except av.FFmpegError as error:
-            problem = f"cannot be read as MP4: {error.strerror}"
+        except VlmcoreError:
+            raise
+        except _FAILURES as error:
+            said = " ".join(str(getattr(error, "strerror", None) or error).split())[:200]
+            problem = f"cannot be read as MP4: {said}"
             raise EpisodeError(self._name, None, problem) from error
         finally:
             if not self._stays_open:
