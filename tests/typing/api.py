@@ -17,7 +17,17 @@ from typing_extensions import assert_type
 import vlmcore
 from vlmcore.contracts.observation import Observation
 from vlmcore.policy import AsyncPolicy, Policy
-from vlmcore.rollout import ActionSink, ChunkBroker, LinearBlend, blend_chunks, hand_off
+from vlmcore.rollout import (
+    ActionSink,
+    ChunkBroker,
+    ControlLoop,
+    LinearBlend,
+    LoopCounts,
+    PrefetchingBroker,
+    Watchdog,
+    blend_chunks,
+    hand_off,
+)
 from vlmcore.safety import Remedy, SafetyReport, ViolationKind
 from vlmcore.testing import (
     AsyncScriptedPolicy,
@@ -78,6 +88,11 @@ def rolling_out(
     vetted = broker.step(observe, last_command=[0.0])
     assert_type(vetted, vlmcore.VettedChunk)
     hand_off(vetted, sink, now_s=1.0, max_age_s=0.5)
+    ahead = PrefetchingBroker(policy, gate, prefetch_at=4)
+    watched: ActionSink = Watchdog(sink, limit_s=0.5)
+    loop = ControlLoop(ahead, watched, observe=observe, max_age_s=1.0)
+    assert_type(loop.run(last_command=[0.0], steps=3), LoopCounts)
+    assert_type(ahead.counts.starved, int)
     chunk = vetted.as_chunk()
     assert_type(blend_chunks(chunk, chunk, executed=1, overlap=2, space=None), vlmcore.ActionChunk)
     hand_off(chunk, sink, now_s=1.0, max_age_s=0.5)  # type: ignore[arg-type]

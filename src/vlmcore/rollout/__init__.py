@@ -1,9 +1,10 @@
 """
 What happens with chunks over time: replanning, handing on, recording, playing back.
 
-`ChunkBroker` stands between a control loop and a policy; `hand_off` gives what the gate let pass to
-what moves the robot. `EpisodeWriter` records what came of every chunk, `EpisodeReader` reads it,
-and `replay` plays it back through a gate. `FlightRecorder` records what a policy did,
+`ChunkBroker` stands between a control loop and a policy, `PrefetchingBroker` also while the policy
+thinks; `hand_off` gives what the gate let pass to what moves the robot, and `ControlLoop` does it
+all at the rate of the robot. `EpisodeWriter` records what came of every chunk, `EpisodeReader`
+reads it, and `replay` plays it back through a gate. `FlightRecorder` records what a policy did,
 `EpisodePolicy` does it again.
 """
 
@@ -17,7 +18,7 @@ from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
-from vlmcore.rollout.freshness import MaxAges, TimedObservation
+from vlmcore.rollout.freshness import Freshness, MaxAges, TimedObservation
 from vlmcore.rollout.handoff import ActionSink, hand_off
 from vlmcore.rollout.holding import Starvation, hold_still
 from vlmcore.rollout.open_loop import evaluate_open_loop
@@ -45,6 +46,7 @@ __all__ = [
     "EpisodeWriter",
     "FlightRecorder",
     "FramesKept",
+    "Freshness",
     "LinearBlend",
     "LoopCounts",
     "MaxAges",

@@ -12,7 +12,7 @@ from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.standing import stand_still
 from vlmcore.safety.vetted import VettedChunk
 
-__all__ = ["Starvation", "hold_still", "require_starvation"]
+__all__ = ["Starvation", "hold_still"]
 
 
 class Starvation(enum.Enum):
@@ -22,23 +22,20 @@ class Starvation(enum.Enum):
     ZERO = "zero"  # all is zero; for spaces of changes and rates only
     STOP = "stop"  # raise, and trip the latch if there is one
 
+    def require_fits(self, space: ActionSpace) -> None:
+        """
+        Require this to be a way to stand still in *space*.
 
-def require_starvation(starvation: Any, space: ActionSpace) -> None:
-    """
-    Require what is to be done to be a way to stand still in *space*.
-
-    Raises:
-        ContractError: If it is no `Starvation`, or zero would be a place to go to.
-    """
-    if not isinstance(starvation, Starvation):
-        raise ContractError("starvation", f"got {starvation!r:.80}, expected a Starvation")
-    targets = [dim.name for dim in space.dims if not dim.reference.is_change]
-    if starvation is Starvation.ZERO and targets:
-        raise ContractError(
-            "starvation",
-            f"got {starvation} with the targets {', '.join(targets)}, expected changes and rates "
-            "only: zero is a place to go to for a target",
-        )
+        Raises:
+            ContractError: If zero would be a place to go to.
+        """
+        targets = [dim.name for dim in space.dims if not dim.reference.is_change]
+        if self is Starvation.ZERO and targets:
+            raise ContractError(
+                "starvation",
+                f"got {self} with the targets {', '.join(targets)}, expected changes and rates "
+                "only: zero is a place to go to for a target",
+            )
 
 
 def hold_still(gate: SafetyGate, *, last_command: Any, now_s: float) -> VettedChunk:

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from vlmcore._arrays import plain_float, require_positive
+from vlmcore._arrays import plain_float, require_member, require_positive
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
@@ -20,7 +20,7 @@ from vlmcore.rollout._checks import require_steps
 from vlmcore.rollout._inference_thread import InferenceThread
 from vlmcore.rollout._policy_terms import PolicyTerms, require_observer
 from vlmcore.rollout.freshness import Freshness, MaxAges, TimedObservation
-from vlmcore.rollout.holding import Starvation, hold_still, require_starvation
+from vlmcore.rollout.holding import Starvation, hold_still
 from vlmcore.rollout.plans import ActionPlan, Blend
 from vlmcore.rollout.prefetch_counts import PrefetchCounts
 from vlmcore.safety.gate import SafetyGate
@@ -113,7 +113,8 @@ class PrefetchingBroker:
         self._terms = PolicyTerms(policy, gate)
         rules = self._terms.rules
         require_steps("prefetch_at", prefetch_at, 0, _LIMITS.max_horizon)
-        require_starvation(starvation, rules.actions)
+        require_member(Starvation, starvation=starvation)
+        starvation.require_fits(rules.actions)
         if tolerate_failures is not None:
             require_steps("tolerate_failures", tolerate_failures, 0)
         if not (executor is None or isinstance(executor, Executor)):

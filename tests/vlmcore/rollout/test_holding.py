@@ -14,7 +14,6 @@ from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.rollout import Starvation, hold_still
-from vlmcore.rollout.holding import require_starvation
 from vlmcore.safety import Remedy, SafetyGate
 
 
@@ -75,10 +74,8 @@ def test_zero_stands_still_for_changes_and_rates_only() -> None:
     """
     For a target it is a place to go to.
     """
-    require_starvation(Starvation.ZERO, space(SLIDE))
+    Starvation.ZERO.require_fits(space(SLIDE))
     for each in (Starvation.HOLD, Starvation.STOP):
-        require_starvation(each, space(JOINT, SLIDE))
+        each.require_fits(space(JOINT, SLIDE))
     with pytest.raises(ContractError, match=r"^starvation: got .* with the targets x, gripper, "):
-        require_starvation(Starvation.ZERO, space(JOINT, SLIDE, GRIPPER))
-    with pytest.raises(ContractError, match=r"^starvation: got 'zero', expected a Starvation"):
-        require_starvation("zero", space(SLIDE))
+        Starvation.ZERO.require_fits(space(JOINT, SLIDE, GRIPPER))
