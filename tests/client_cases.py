@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -23,8 +24,10 @@ __all__ = [
     "half",
     "hear_request",
     "misbehaving",
+    "most_memory",
     "reset",
     "said",
+    "skip",
     "trusting",
 ]
 
@@ -123,6 +126,25 @@ def exactly(connection: socket.socket, size: int) -> bytes:
             raise ConnectionError
         heard += data
     return bytes(heard)
+
+
+def skip(connection: socket.socket, size: int) -> None:
+    """Read *size* bytes, and keep none."""
+    while size:
+        came = len(connection.recv(min(size, 1 << 16)))
+        if not came:
+            raise ConnectionError
+        size -= came
+
+
+def most_memory(action: Callable[[], Any]) -> int:
+    """Do *action*, and say how many bytes were held at once for it."""
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def drain(connection: socket.socket) -> None:

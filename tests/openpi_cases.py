@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import attrs
 import numpy as np
 from websockets.utils import accept_key
 
-from client_cases import exactly, hear_request
+from client_cases import exactly, hear_request, skip
 from vlmcore.contracts.embodiment import (
     ActionDim,
     ActionSpace,
@@ -57,6 +58,18 @@ PLAN = [[0.1, 0.2], [0.3, 0.4]]
 METADATA = encode_frame({}, kind=FrameKind.METADATA)
 ANSWER = encode_frame({"actions": np.array(PLAN)}, kind=FrameKind.RESPONSE)
 BINARY, TEXT, CLOSE = 2, 1, 8
+
+
+def with_eyes(count: int, *, height_px: int, width_px: int) -> tuple[Embodiment, Observation]:
+    """Give the arm other cameras, and something to see."""
+    front = ROBOT.cameras[0]
+    cameras = [
+        attrs.evolve(front, name=f"eye{i}", height_px=height_px, width_px=width_px)
+        for i in range(count)
+    ]
+    frames = np.zeros((height_px, width_px, 3), np.uint8)
+    seen = attrs.evolve(SEEN, images={camera.name: frames for camera in cameras})
+    return attrs.evolve(ROBOT, cameras=cameras), seen
 
 
 def seen_at(state: float) -> Observation:
@@ -144,6 +157,18 @@ def read_frame(connection: socket.socket) -> bytes:
         more = exactly(connection, 8)
         size = int.from_bytes(more, "big")
     return head + exactly(connection, 4 + size)
+
+
+def skip_message(connection: socket.socket) -> None:
+    """Read one message of a client, of one frame or more, and keep nothing of it."""
+    is_last = False
+    while not is_last:
+        head = exactly(connection, 2)
+        is_last = bool(head[0] & 0x80)
+        size = head[1] & 0x7F
+        if size > 125:
+            size = int.from_bytes(exactly(connection, 2 if size == 126 else 8), "big")
+        skip(connection, 4 + size)
 
 
 def answering(connection: socket.socket) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from vlmcore.endpoint import Endpoint
@@ -24,7 +23,7 @@ class AsyncTcpConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self._line: Line[Any, Any] | None = None
         self._transport: asyncio.Transport | None = None
-        self._unsent: deque[memoryview] = deque()
+        self._unsent = memoryview(b"")
         self._is_full = False
         self._is_cut = False
         self._news = asyncio.Event()
@@ -62,18 +61,19 @@ class AsyncTcpConnection(asyncio.Protocol):
 
     def flush(self) -> None:
         """Send what the line has to send, as far as the socket takes it; the rest follows."""
-        if self._line is not None:
-            self._unsent.extend(memoryview(data) for data in self._line.outgoing())
-        while self._unsent and self._transport is not None and not self._is_full:
-            data = self._unsent.popleft()
-            if len(data) > _AT_A_TIME:
-                self._unsent.appendleft(data[_AT_A_TIME:])
-            self._transport.write(data[:_AT_A_TIME])
+        while self._transport is not None and self._line is not None and not self._is_full:
+            if not self._unsent:
+                part = next(iter(self._line.outgoing()), None)
+                if part is None:
+                    return
+                self._unsent = memoryview(part)
+            data, self._unsent = self._unsent[:_AT_A_TIME], self._unsent[_AT_A_TIME:]
+            self._transport.write(data)
 
     def cut(self) -> None:
         """End the connection, and whatever is waited for on it."""
         self._is_cut = True
-        self._unsent.clear()
+        self._unsent = memoryview(b"")
         if self._line is not None:
             self._line.lose(None)
         self._news.set()
@@ -131,7 +131,7 @@ class AsyncTcpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the loss; called by the event loop."""
-        self._unsent.clear()
+        self._unsent = memoryview(b"")
         if self._line is not None:
             self._line.lose(exc)
         self._news.set()

@@ -100,8 +100,8 @@ class HttpLine:
 
     def outgoing(self) -> Iterator[bytes]:
         """Take what is to be sent."""
-        unsent, self._unsent = self._unsent, []
-        return iter(unsent)
+        while self._unsent:
+            yield self._unsent.pop(0)
 
     def feed(self, data: bytes) -> None:
         """Take what came; nothing means that the peer sends no more."""

@@ -36,7 +36,7 @@ class Line(Protocol[_Request_contra, _Answer_co]):
         ...
 
     def outgoing(self) -> Iterator[bytes]:
-        """Take what is to be sent."""
+        """Take what is to be sent, part by part; who stops goes on with the next part later."""
         ...
 
     def feed(self, data: bytes) -> None:

@@ -28,6 +28,7 @@ from vlmcore_robotics.wire.session import Session, Turn
 __all__ = ["WebSocketLine"]
 
 _WORDS = 200  # characters of an HTTP answer that are kept
+_AT_A_TIME = 1 << 18  # bytes of a request that are masked, which copies them twice
 
 # Writes nothing: at its debug level the package writes headers.
 _QUIET = logging.getLogger(f"{__name__}.websockets")
@@ -56,6 +57,8 @@ class WebSocketLine:
         )
         self._session = Session(policy, greeting=True)
         self._message: bytes | str | None = None
+        self._asking: memoryview | None = None
+        self._unsent: list[bytes] = []
         self._start = HttpStart()
         self._parts = bytearray()
         self._is_text = False
@@ -85,11 +88,31 @@ class WebSocketLine:
             PolicyProtocolError: If it is not our turn.
         """
         self._session.asked()
-        self._protocol.send_binary(frame)
+        self._asking = memoryview(frame)
+        part = self._part()
+        self._protocol.send_binary(part, fin=self._asking is None)
 
     def outgoing(self) -> Iterator[bytes]:
-        """Take what is to be sent: the handshake, requests, and answers to pings."""
-        return (data for data in self._protocol.data_to_send() if data)
+        """
+        Take what is to be sent: the handshake, requests, and answers to pings.
+
+        A large request is sent in parts, of which one is held at a time.
+        """
+        while True:
+            self._unsent += filter(None, self._protocol.data_to_send())
+            while self._unsent:
+                yield self._unsent.pop(0)
+            if self._asking is None or self._protocol.state is not State.OPEN:
+                return
+            part = self._part()
+            self._protocol.send_continuation(part, fin=self._asking is None)
+
+    def _part(self) -> memoryview:
+        """Take the next part of the request."""
+        asking = self._asking
+        assert asking is not None
+        self._asking = asking[_AT_A_TIME:] if len(asking) > _AT_A_TIME else None
+        return asking[:_AT_A_TIME]
 
     def feed(self, data: bytes) -> None:
         """Take what came; nothing means that the peer sends no more."""

@@ -27,6 +27,7 @@ from client_cases import (
     half,
     hear_request,
     misbehaving,
+    most_memory,
     reset,
     said,
     trusting,
@@ -50,6 +51,8 @@ from openpi_cases import (
     seen_at,
     serving,
     shake_hands,
+    skip_message,
+    with_eyes,
 )
 from vlmcore.errors import (
     ContractError,
@@ -62,8 +65,9 @@ from vlmcore.errors import (
 )
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore.testing import check_policy
+from vlmcore.testing import ScriptedPolicy, check_policy
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
+from vlmcore_robotics.wire.observation_layout import CameraKey
 
 Ask = Callable[..., Any]
 
@@ -1027,3 +1031,46 @@ def test_a_call_leaves_no_socket_behind() -> None:
             with pytest.raises(PolicyProtocolError):
                 ask(url)
     gc.collect()
+
+
+def test_a_call_takes_no_more_memory_than_twice_what_is_sent(
+    remote: Callable[..., Remote],
+) -> None:
+    """
+    Three cameras of 480 x 640; a frame was joined, masked and joined again.
+    """
+    robot, seen = with_eyes(3, height_px=480, width_px=640)
+    layout = attrs.evolve(
+        LAYOUT, cameras=[CameraKey(camera=f"eye{i}", key=f"eye{i}") for i in range(3)]
+    )
+
+    def counting(connection: socket.socket) -> None:
+        greet(connection)
+        while True:
+            skip_message(connection)
+            connection.sendall(framed(ANSWER))
+
+    with misbehaving(counting) as url:
+        policy = remote(url, embodiment=robot, layout=layout, timeout_s=30)
+        policy.infer(seen)
+        assert most_memory(lambda: policy.infer(seen)) < 2 * 3 * 480 * 640 * 3
+
+
+def test_a_request_in_parts_is_one_request(remote: Callable[..., Remote]) -> None:
+    """
+    Large ones are sent in parts; the server that is asked puts them together.
+    """
+    robot, seen = with_eyes(1, height_px=480, width_px=640)
+    layout = attrs.evolve(LAYOUT, cameras=[CameraKey(camera="eye0", key="eye")])
+    shown = []
+
+    def look(observation: Any) -> Any:
+        shown.append(observation)
+        return PLAN
+
+    info = PolicyInfo(name="looking", action_names=NAMES)
+    slope = np.arange(480 * 640 * 3, dtype=np.uint32).astype(np.uint8).reshape(480, 640, 3)
+    seen = attrs.evolve(seen, images={"eye0": slope})
+    with serving(ScriptedPolicy(look, info=info), layout=layout) as url:
+        remote(url, embodiment=robot, layout=layout).infer(seen)
+    assert np.array_equal(slope[np.newaxis], shown[0].images["eye0"])
