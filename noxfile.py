@@ -25,6 +25,26 @@ PINS = "constraints/dev.txt"
 LOCAL = Path(".nox", "local").absolute()
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
 MUTMUT = "mutmut==3.8.1"  # the list of mutants that change nothing is written in its words
+LEROBOT_TESTS = "tests/vlmcore_robotics/adapters"
+LEROBOT_NEEDS = (
+    "accelerate",
+    "datasets",
+    "deepdiff",
+    "diffusers==0.35.2",
+    "draccus==0.10.0",
+    "einops",
+    "gymnasium",
+    "huggingface-hub<0.36",
+    "imageio",
+    "jsonlines",
+    "opencv-python-headless",
+    "pandas",
+    "pyserial",
+    "requests",
+    "safetensors",
+    "termcolor",
+    "tqdm",
+)
 SAMPLE = "src/vlmcore/embedded/samples/scene-1.png"
 
 
@@ -134,6 +154,34 @@ def mujoco(session: nox.Session) -> None:
     session.install("gymnasium[mujoco]")  # large: no other session installs it
     draws = {"MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl")}  # or osmesa; a screen is not needed
     session.run("pytest", "tests/examples", *session.posargs, env=draws)
+
+
+@nox.session(default=False)
+def schemathesis(session: nox.Session) -> None:
+    """Hold the HTTP server to its OpenAPI document with the real schemathesis; two minutes."""
+    install(session, "tests", extras="server,testing")
+    session.install("schemathesis==4.32.5")
+    session.run(
+        "pytest", "tests/vlmcore_robotics/servers/test_http_schemathesis.py", *session.posargs
+    )
+
+
+@nox.session(python="3.11", default=False)
+def lerobot(session: nox.Session) -> None:
+    """Try policies of LeRobot 0.4, the last for Python 3.11, against LeRobot itself."""
+    session.install("torch==2.13.0", "numpy")
+    # Installed alone, they leave this torch as it is; what they need of the rest follows.
+    session.install("--no-deps", "torchvision==0.28.0", "lerobot==0.4.4")
+    session.install(*LEROBOT_NEEDS, *requirements("tests", extras="robotics,testing"))
+    session.run("pytest", LEROBOT_TESTS, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(python="3.12", default=False)
+def lerobot06(session: nox.Session) -> None:
+    """Try policies of LeRobot 0.6 against LeRobot itself; it brings 5 GB of CUDA."""
+    wanted = ("torch==2.11.0", "torchvision==0.26.0", "lerobot[diffusion]==0.6.1")
+    session.install(*wanted, *requirements("tests", extras="robotics,testing"))
+    session.run("pytest", LEROBOT_TESTS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(default=False, name="property", venv_backend="none")

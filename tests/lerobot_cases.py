@@ -176,7 +176,6 @@ class RealPolicy:
         config = PreTrainedConfig.from_pretrained(str(path), local_files_only=True)
         self.policy = get_policy_class(config.type).from_pretrained(str(path), config=config)
         self.before, self.after = make_pre_post_processors(config, pretrained_path=str(path))
-        self.policy.reset()
 
     def batch(self, seen: Observation) -> dict[str, Any]:
         frame = torch.from_numpy(np.array(seen.images["front"][-1]))
@@ -193,7 +192,9 @@ class RealPolicy:
         with torch.inference_mode():
             return self.after(self.policy.predict_action_chunk(self.batch(seen)))[0].numpy()
 
-    def action(self, seen: Observation) -> Any:
-        """Call ``select_action``, which is to be done at each step."""
+    def actions(self, count: int) -> Any:
+        """Call ``select_action`` at each of the first steps of an episode."""
+        self.policy.reset()
         with torch.inference_mode():
-            return self.after(self.policy.select_action(self.batch(seen)))[0].numpy()
+            rows = [self.policy.select_action(self.batch(seen_at(i))) for i in range(count)]
+            return np.stack([self.after(row)[0].numpy() for row in rows])
