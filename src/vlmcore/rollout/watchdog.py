@@ -27,7 +27,7 @@ class Watchdog:
     It is a sink itself: hand vetted actions to it. The bridge to a controller asks `is_alive` or
     `last_command_age_s` in its own cycle. Where it has none, `start` runs a thread that calls
     *on_silence*; ``with`` starts and stops it. Silence counts from the first command on, since
-    nothing moves before. Safe for threads.
+    nothing moves before; the end of a run is a silence too. Safe for threads.
 
     It lives in the same process as the loop, and ends with it: what stops a robot whose program is
     gone is its controller.

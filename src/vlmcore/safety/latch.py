@@ -58,8 +58,7 @@ class SafetyLatch:
         self._gate = gate
         self._max_consecutive = max_consecutive
         self._consecutive = 0
-        self._last: SafetyReport | None = None  # of the chunk that tripped it, from then on
-        self._why = ""
+        self._tripped: tuple[SafetyReport, str] | None = None  # by which chunk, and why
         self._turn = threading.RLock()  # a signal handler may come in between
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -84,7 +83,7 @@ class SafetyLatch:
     @property
     def is_tripped(self) -> bool:
         """Whether nothing passes until `rearm` is called."""
-        return self._last is not None
+        return self._tripped is not None
 
     def vet(self, chunk: ActionChunk, *, last_command: Any, position: Any = None) -> VettedChunk:
         """
@@ -104,8 +103,9 @@ class SafetyLatch:
             ContractError: As for `SafetyGate.vet`; such a chunk does not count.
         """
         with self._turn:
-            if self._last is not None:
-                raise UnsafeActionError(self._last, RefusalReason.TRIPPED.value, self._why)
+            if self._tripped is not None:
+                report, why = self._tripped
+                raise UnsafeActionError(report, RefusalReason.TRIPPED.value, why)
             try:
                 vetted = self._gate.vet(chunk, last_command=last_command, position=position)
             except UnsafeActionError as error:
@@ -129,13 +129,13 @@ class SafetyLatch:
             raise ContractError("report", f"got {type(report).__name__}, expected a SafetyReport")
         require_text(why=why)
         with self._turn:
-            if self._last is None:
+            if self._tripped is None:
                 self._shut(report, why)
 
     def rearm(self) -> None:
         """Let chunks pass again, and start counting anew; for a person to call."""
         with self._turn:
-            self._consecutive, self._last = 0, None
+            self._consecutive, self._tripped = 0, None
 
     def _count(self, report: Any) -> None:
         self._consecutive = 0 if report.findings is None else self._consecutive + 1
@@ -143,6 +143,6 @@ class SafetyLatch:
             self._shut(report, f"unsafe chunks in a row: {self._max_consecutive}")
 
     def _shut(self, report: Any, why: str) -> None:
-        tripped = RefusalReason.TRIPPED
-        self._last = attrs.evolve(report, changed=False, safe_for_handoff=False, reason=tripped)
-        self._why = why
+        reason = RefusalReason.TRIPPED
+        shut = attrs.evolve(report, changed=False, safe_for_handoff=False, reason=reason)
+        self._tripped = shut, why

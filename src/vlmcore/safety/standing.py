@@ -44,5 +44,5 @@ def stand_still(space: ActionSpace, *, last_command: Any) -> Float64Array:
     """
     if not isinstance(space, ActionSpace):
         raise ContractError("space", f"got {type(space).__name__}, expected an ActionSpace")
-    row: Float64Array = hold(Rules.of(space), read_last_command(last_command, space), 1)[0]
-    return row
+    still = hold(Rules.of(space), read_last_command(last_command, space), 1)
+    return still.ravel()

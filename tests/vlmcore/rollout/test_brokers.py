@@ -638,3 +638,20 @@ def test_whatever_a_policy_answers_what_leaves_keeps_all_limits(
             continue
         assert -1 <= now <= 1
         assert abs(now - before) <= 0.1 + 1e-6
+
+
+def test_what_the_steps_act_on_can_be_recorded() -> None:
+    """
+    It is the observation that the newest chunk answers; and the gate is there to hold by.
+    """
+    made = broker(Scripted(column(1, 2, 3, 4)), replan_every=3)
+    assert made.observation is None
+    robot = Robot(made)
+    seen = []
+    for _ in range(4):
+        robot.step()
+        seen.append(made.observation.captured_at_s)
+    assert [0, 0, 0, 3] == seen
+    assert isinstance(made.gate, SafetyGate)
+    made.reset()
+    assert made.observation is None

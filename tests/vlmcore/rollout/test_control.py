@@ -306,6 +306,29 @@ def test_each_step_is_recorded_and_the_episode_plays_back(tmp_path: Path) -> Non
     assert all(each.vetted is not None for each in played)
 
 
+def test_a_loop_over_a_broker_that_waits_for_its_policy_is_recorded_too(tmp_path: Path) -> None:
+    """
+    For policies that are faster than a tick; there is nothing that starves.
+    """
+    clock, sink = Clock(), Sink()
+    broker = ChunkBroker(Counting(), SafetyGate(embodiment=ROBOT), replan_every=4)
+    with EpisodeWriter(tmp_path / "run.jsonl", EpisodeHeader(embodiment=ROBOT)) as writer:
+        loop = ControlLoop(
+            broker,
+            sink,
+            observe=lambda: seen(len(sink.sent), clock()),
+            max_age_s=1.0,
+            recorder=writer,
+            record_frames=True,
+            clock=clock,
+            sleep=clock.sleep,
+        )
+        assert LoopCounts(ticks=8) == loop.run(last_command=[0.0], steps=8)
+    assert [0, 1, 2, 3, 4, 5, 6, 7, 7] == sink.values
+    steps = list(EpisodeReader(tmp_path / "run.jsonl"))
+    assert [0, 4] == [i for i, step in enumerate(steps) if step.frames]
+
+
 def test_a_refusal_is_recorded_as_one(tmp_path: Path) -> None:
     """
     Also a vetted step that was too old to be handed on: it was not executed.
