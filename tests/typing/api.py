@@ -16,7 +16,7 @@ from typing_extensions import assert_type
 
 import vlmcore
 from vlmcore.contracts.observation import Observation
-from vlmcore.policy import AsyncPolicy, Policy
+from vlmcore.policy import AsyncPolicy, ForkingPolicy, Policy
 from vlmcore.rollout import (
     ActionSink,
     ChunkBroker,
@@ -36,6 +36,12 @@ from vlmcore.testing import (
     ScriptedPolicy,
     check_policy,
     check_predictor,
+)
+from vlmcore_robotics.servers import (
+    HttpPolicyServer,
+    PolicyRuntime,
+    TimedChunk,
+    serve_in_thread,
 )
 
 
@@ -128,6 +134,18 @@ def policies(observation: Observation) -> None:
     assert_type(check_policy(lambda: policy, observation), PolicyCheckReport)
     check_policy(connect, observation)
     check_policy(lambda: 3, observation)  # type: ignore[arg-type, return-value]
+
+
+def serving(runtime: PolicyRuntime, seen: vlmcore.Observation) -> None:
+    """What several clients ask of one policy comes back one after the other."""
+    policy: ForkingPolicy = ScriptedPolicy([])
+    assert_type(policy.fork(), Policy)
+    assert_type(runtime.submit(seen, session="arm").result(), TimedChunk)
+    assert_type(runtime.reset(session="arm").result(), None)
+    with serve_in_thread(HttpPolicyServer(runtime, port=0)) as url:
+        assert_type(url, str)
+    PolicyRuntime(ScriptedPolicy)  # type: ignore[arg-type]
+    HttpPolicyServer(runtime, token="sk-1")  # type: ignore[arg-type]
 
 
 def errors(error: vlmcore.VlmcoreError) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "observation_from_document",
     "observation_kind",
     "observation_to_document",
+    "require_object",
 ]
 
 _LIMITS = ContractLimits()
@@ -142,8 +143,7 @@ def observation_from_document(
         LimitExceededError: If its frames are too large.
         MissingDependencyError: If Pillow is needed and not installed.
     """
-    if not isinstance(value, Mapping):
-        raise ContractError("observation", f"got {type(value).__name__}, expected an object")
+    require_object("observation", value)
     kind = _KINDS[content_type]
     known = {key: value[key] for key in ("schema", "version", *kind.keys) if key in value}
     state = known.get("state")
@@ -157,3 +157,14 @@ def observation_from_document(
         frame_rate_hz=data.get("history_fps", 1.0),
         captured_at_s=captured_at_s,
     )
+
+
+def require_object(field: str, value: Any) -> None:
+    """
+    Require what JSON calls an object.
+
+    Raises:
+        ContractError: If it is something else.
+    """
+    if not isinstance(value, Mapping):
+        raise ContractError(field, f"got {type(value).__name__}, expected an object")

@@ -19,7 +19,8 @@ __all__ = ["openapi"]
 
 _LIMITS = ContractLimits()
 _STEP = ListOf(item=Number(), fewest=1, most=_LIMITS.max_actions)
-_NAMES = ListOf(item=Text(longest=_LIMITS.max_name_characters), fewest=1, most=_LIMITS.max_actions)
+_NAME = Text(longest=_LIMITS.max_name_characters)
+_NAMES = ListOf(item=_NAME, fewest=1, most=_LIMITS.max_actions)
 _ANSWER = Record(
     fields={
         "actions": Field(
@@ -60,13 +61,17 @@ _METADATA = Record(
 _FAILURES = {
     "400": "The body is not of its type, or an id is none.",
     "401": "No token, or another.",
+    "403": "The request is of a page in a browser.",
     "404": "No such path.",
     "405": "Another method.",
+    "408": "The body did not come in time.",
+    "411": "The body has no length.",
     "413": "Something is larger than the limits.",
     "415": "Another content type.",
-    "422": "The observation has faults, which are listed.",
+    "421": "The server is not known by that name.",
+    "422": "The observation has faults, which are listed, or is not one for the policy.",
     "500": "The policy failed.",
-    "503": "The server is busy.",
+    "503": "The server is busy; Retry-After says for how long, in seconds.",
 }
 
 
@@ -104,6 +109,7 @@ def openapi() -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     observation = observation_kind(ContentType.JSON).json_schema()
     observation.pop("$schema")
+    observation["properties"]["cameras"]["propertyNames"] = _NAME.schema()
     schemas = {
         "Observation": observation,
         "Answer": _ANSWER.schema(),
@@ -128,7 +134,8 @@ def _operation(endpoint: HttpEndpoint) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": name, "summary": summary}
     failures = dict(_FAILURES)
     if endpoint is HttpEndpoint.HEALTH:
-        failures = {status: failures[status] for status in ("405", "500", "503")}
+        statuses = ("403", "405", "421", "500", "503")
+        failures = {status: failures[status] for status in statuses}
     else:
         operation["parameters"] = [
             {"$ref": f"#/components/parameters/{each}"} for each in ("RequestId", "SessionId")

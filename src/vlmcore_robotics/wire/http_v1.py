@@ -34,6 +34,7 @@ from vlmcore_robotics.wire.frames import FrameKind
 from vlmcore_robotics.wire.http_documents import (
     observation_from_document,
     observation_to_document,
+    require_object,
 )
 from vlmcore_robotics.wire.http_frames import WireEncoding
 from vlmcore_robotics.wire.http_messages import (
@@ -47,11 +48,7 @@ from vlmcore_robotics.wire.http_messages import (
     require_id,
     write_body,
 )
-from vlmcore_robotics.wire.http_metadata import (
-    HttpServerInfo,
-    metadata_document,
-    server_info_from,
-)
+from vlmcore_robotics.wire.http_metadata import HttpServerInfo, metadata_document, server_info_from
 
 __all__ = ["HttpCall", "HttpCodec"]
 
@@ -233,9 +230,10 @@ class HttpCodec:
             )
         except ContractError as error:
             raise self._refused(error, 400) from error
-        if call.endpoint is HttpEndpoint.RESET:
-            return call
         try:
+            if call.endpoint is HttpEndpoint.RESET:
+                require_object("reset", said)
+                return call
             observation = observation_from_document(
                 said, call.content_type, captured_at_s=captured_at_s, limits=self.limits
             )
@@ -280,7 +278,7 @@ class HttpCodec:
         return self._response(answer, FrameKind.RESPONSE, call)
 
     def encode_ok(self, call: HttpCall) -> HttpResponse:
-        """Write that a reset is done, or that all is well."""
+        """Write that all is well, or done."""
         return self._response({"status": "ok"}, FrameKind.METADATA, call)
 
     def encode_metadata(self, server: HttpServerInfo, call: HttpCall) -> HttpResponse:

@@ -74,6 +74,7 @@ def body(**changes: Any) -> HttpRequest:
         (changed(INFER, x_session_id="a b"), 400, "x-session-id"),
         (changed(INFER, x_request_id="x" * 129), 400, "x-request-id"),
         (attrs.evolve(RESET, body=b"{"), 400, "JSON"),
+        (attrs.evolve(RESET, body=b"[null]"), 422, "reset: got list, expected an object"),
         (attrs.evolve(INFER, path="/v1/kill"), 404, "path"),
         (attrs.evolve(INFER, path="/v1/../v1/infer"), 404, "path"),
         (attrs.evolve(INFER, path="/v1/%69nfer"), 404, "path"),

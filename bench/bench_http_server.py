@@ -1,0 +1,168 @@
+"""
+How does the HTTP server stand 64 clients at once, and does health wait for an inference?
+
+Each client keeps a connection and asks again as soon as it is answered, with three cameras as JPEG
+in JSON; clients run in processes beside the server's. Then health is asked again and again, first
+of an idle server, then while inferences of a second run and every client waits for one. Prints
+how long answers took, and fails where one was an error or health took too long.
+
+    python bench/bench_http_server.py --clients 64 --requests 20
+    python bench/bench_http_server.py --health-at-most-ms 50
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from vlmcore.contracts.observation import Observation
+from vlmcore.policy.interface import PolicyInfo
+from vlmcore.testing import ScriptedPolicy
+from vlmcore_robotics.servers.http import HttpPolicyServer
+from vlmcore_robotics.servers.runtime import PolicyRuntime
+from vlmcore_robotics.servers.threads import serve_in_thread
+from vlmcore_robotics.wire.http_messages import HttpEndpoint, HttpRequest
+from vlmcore_robotics.wire.http_v1 import HttpCodec
+
+NAMES = tuple(f"joint_{i}" for i in range(8))
+CAMERAS = ("front", "left", "right")
+STEPS = 50
+INFERENCE_S = 1.0
+CODEC = HttpCodec(policy="bench", action_names=NAMES)
+INFO = PolicyInfo(name="bench", action_names=NAMES)
+
+Question = tuple[str, str, bytes, dict[str, str]]  # method, path, body, headers
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("--clients", type=int, default=64, help="at once")
+    parser.add_argument("--requests", type=int, default=20, help="of each client")
+    parser.add_argument("--processes", type=int, default=4, help="that the clients run in")
+    parser.add_argument("--side", type=int, default=224, help="of a frame, in pixels")
+    parser.add_argument("--health-at-most-ms", type=float, help="fail when its p99 is above")
+    options = parser.parse_args(arguments)
+
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    request = question(CODEC.encode_request(observation(options.side)))
+    print(f"\n{options.clients} clients, {len(request[2]) / 1024:.0f} KiB a request")
+    errors = crowd(request, options.clients, options.requests, options.processes)
+    print(f"\nhealth, {INFERENCE_S:g} s an inference")
+    slowest_ms = health(request, options.clients)
+    if errors:
+        print(f"\n{errors} requests failed, none wanted")
+        return 1
+    if options.health_at_most_ms is not None and slowest_ms > options.health_at_most_ms:
+        print(f"\ntoo slow: {slowest_ms:.1f} ms, at most {options.health_at_most_ms:g} wanted")
+        return 1
+    return 0
+
+
+def crowd(request: Question, clients: int, requests: int, processes: int) -> int:
+    """Ask from many clients at once; return how many requests failed."""
+    policy = ScriptedPolicy(lambda _: np.zeros((STEPS, len(NAMES))), info=INFO)
+    context = multiprocessing.get_context("spawn")
+    with (
+        PolicyRuntime(policy, max_waiting=clients) as runtime,
+        serve_in_thread(HttpPolicyServer(runtime, port=0, max_clients=2 * clients)) as url,
+        context.Pool(processes) as pool,
+    ):
+        pool.map(abs, range(processes), 1)  # they have started
+        shares = [clients // processes + (i < clients % processes) for i in range(processes)]
+        began_at_s = time.perf_counter()
+        answers = pool.starmap(client_process, [(url, request, n, requests) for n in shares], 1)
+        taken_s = time.perf_counter() - began_at_s
+    times = [taken for share, _ in answers for taken in share]
+    errors = sum(failed for _, failed in answers)
+    show("infer", times)
+    print(f"  {len(times) / taken_s:.0f} answers a second, {errors} errors")
+    return errors
+
+
+def client_process(
+    url: str, request: Question, clients: int, requests: int
+) -> tuple[list[float], int]:
+    """Be some of the clients; return how long each answer took, and how many were errors."""
+    with ThreadPoolExecutor(clients) as threads:
+        futures = [threads.submit(client, url, request, requests) for _ in range(clients)]
+        answers = [future.result() for future in futures]
+    return [taken for share, _ in answers for taken in share], sum(failed for _, failed in answers)
+
+
+def client(url: str, request: Question, requests: int) -> tuple[list[float], int]:
+    connection, times, failed = connect(url), [], 0
+    for _ in range(requests):
+        began_at_s = time.perf_counter()
+        failed += ask(connection, request) != 200
+        times.append(time.perf_counter() - began_at_s)
+    connection.close()
+    return times, failed
+
+
+def health(request: Question, clients: int) -> float:
+    """Ask for health, idle and while every client waits; return the p99 of the latter."""
+    healthy = question(CODEC.ask(HttpEndpoint.HEALTH))
+    policy = ScriptedPolicy(lambda _: np.zeros((STEPS, len(NAMES))), info=INFO, delay_s=INFERENCE_S)
+    with (
+        PolicyRuntime(policy, max_waiting=clients) as runtime,
+        serve_in_thread(HttpPolicyServer(runtime, port=0, max_clients=2 * clients)) as url,
+    ):
+        show("health, idle", client(url, healthy, 200)[0])
+        waiting = [connect(url) for _ in range(clients)]
+        for each in waiting:
+            each.request(*request)
+        while runtime.health.in_hand < clients:
+            time.sleep(0.01)
+        taken = client(url, healthy, 200)[0]
+        show("health, busy", taken)
+        for each in waiting:
+            each.close()
+    return 1000 * statistics.quantiles(taken, n=100)[98]
+
+
+def question(request: HttpRequest) -> Question:
+    return request.method, request.path, request.body, dict(request.headers)
+
+
+def connect(url: str) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+
+
+def ask(connection: http.client.HTTPConnection, request: Question) -> int:
+    connection.request(*request)
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def show(what: str, times: list[float]) -> None:
+    cuts = [1000 * each for each in statistics.quantiles(times, n=100)]
+    print(
+        f"  {what:<13} best {1000 * min(times):7.1f}  p50 {cuts[49]:7.1f}  p99 {cuts[98]:7.1f} ms"
+        f"  of {len(times)}"
+    )
+
+
+def observation(side: int) -> Observation:
+    pixels = np.random.default_rng(0).integers(0, 256, (len(CAMERAS), side, side, 3), np.uint8)
+    return Observation(
+        instruction="pick up the cup",
+        state=np.zeros(len(NAMES)),
+        images=dict(zip(CAMERAS, pixels, strict=True)),
+        frame_rate_hz=10.0,
+        captured_at_s=0.0,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
