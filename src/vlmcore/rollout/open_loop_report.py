@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -58,6 +59,10 @@ class Latency:
             )
 
 
+def _counts(value: Any) -> Any:
+    return MappingProxyType(dict(value)) if isinstance(value, Mapping) else value
+
+
 @attrs.frozen(kw_only=True)
 class GateCounts:
     """
@@ -74,15 +79,21 @@ class GateCounts:
 
     chunks: int
     unsafe: int
-    violations: Mapping[ViolationKind, int] = attrs.field(factory=dict, hash=False)
+    violations: Mapping[ViolationKind, int] = attrs.field(
+        factory=dict, converter=_counts, hash=False
+    )
 
     def __attrs_post_init__(self) -> None:
         require_steps("chunks", self.chunks, 0)
         require_steps("unsafe", self.unsafe, 0, self.chunks)
+        if not isinstance(self.violations, Mapping):
+            raise ContractError("violations", f"got {self.violations!r:.80}, expected a mapping")
         for kind, count in self.violations.items():
             if not isinstance(kind, ViolationKind):
                 raise ContractError("violations", f"got {kind!r:.80}, expected a ViolationKind")
             require_steps(f"violations[{kind.value}]", count, 0)
+
+    __reduce__ = through_constructor
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -184,12 +184,10 @@ def observation_of(step: EpisodeStep) -> Observation:
         kept = step.frames.get(name, ())
         numbers = [frame.frame_index for frame in kept]
         if numbers not in (list(range(camera.frames)), [camera.frames - 1]):
+            came = f"the frames {numbers!r:.80} of {camera.frames}" if numbers else "none"
             raise ContractError(
                 f"frames[{name!r:.80}]",
-                f"got the frames {numbers:.80s} of {camera.frames}, expected all or the newest: "
-                "record with frames=encode_frames(observation)"
-                if numbers
-                else "got none, expected pictures of every camera: record with "
+                f"got {came}, expected all or the newest: record with "
                 "frames=encode_frames(observation)",
             )
         images[name] = np.stack([frame.pixels() for frame in kept])
