@@ -158,8 +158,8 @@ class HttpLine:
 
     def _begin(self, head: h11.Response) -> None:
         """Look at the head of an answer, before its body is read."""
-        require_size = sum(len(name) + len(value) for name, value in head.headers)
-        self._require("max_head_bytes", require_size)
+        size = sum(len(b": \r\n") + len(name) + len(value) for name, value in head.headers)
+        self._require("max_head_bytes", size)
         for name, value in head.headers:
             if name == b"content-length":
                 self._require_room(int(value))
@@ -183,8 +183,7 @@ class HttpLine:
             status=head.status_code, headers=headers, body=b"".join(self._body)
         )
         self._body = []
-        self._is_last = self._http.our_state is not h11.DONE
-        self._is_last |= self._http.their_state is not h11.DONE
+        self._is_last = self._http.states != {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}
         if self._http.trailing_data[0]:
             self._end(HangUpError("it sent what nobody asked for"))
 
