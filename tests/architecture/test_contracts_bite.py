@@ -46,6 +46,7 @@ PLANTS = [
     Plant("pillow-behind-resizing", "vlmcore_robotics/wire/openpi.py", "from PIL import Image"),
     Plant("transports-behind-doors", "vlmcore_robotics/clients/websocket.py", "import websockets"),
     Plant("transports-behind-doors", "vlmcore_robotics/servers/runtime.py", "import torch"),
+    Plant("transports-behind-doors", "vlmcore_robotics/adapters/lerobot.py", "import lerobot"),
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
     Plant("framework-free", "vlmcore/limits.py", "import torch"),

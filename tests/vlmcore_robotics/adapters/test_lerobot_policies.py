@@ -7,6 +7,8 @@ They run where LeRobot is installed, which ``nox -s lerobot`` and ``nox -s lerob
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +246,21 @@ def test_a_server_of_openpi_gives_what_lerobot_gives(loaded: Any, real: Any) -> 
     expected = real["act"].chunk(seen_at(0))
     assert np.array_equal(expected, chunk.values.astype(np.float32))
     assert 16 == metadata["policy_contract"]["chunk_size"]
+
+
+def test_the_page_runs_as_it_is_printed(act: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """
+    With a policy where it has one.
+    """
+    folder = tmp_path / "outputs/train/checkpoints/last/pretrained_model"
+    shutil.copytree(act, folder)
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[3] / "docs/how-to/serve-a-lerobot-policy.md"
+    blocks = re.findall(r"(?ms)^```py\n(.*?)^```", page.read_text(encoding="utf-8"))
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), names)
+    assert ((16, 3), "cup") == (names["chunk"].values.shape, names["chunk"].source)
 
 
 def test_nan_in_the_weights_reaches_the_gate_as_nan(act: Path) -> None:
