@@ -61,14 +61,17 @@ class AsyncTcpConnection(asyncio.Protocol):
 
     def flush(self) -> None:
         """Send what the line has to send, as far as the socket takes it; the rest follows."""
-        while self._transport is not None and self._line is not None and not self._is_full:
+        transport, line = self._transport, self._line
+        if transport is None or line is None:
+            return
+        while not (self._is_full or transport.is_closing()):
             if not self._unsent:
-                part = next(iter(self._line.outgoing()), None)
+                part = next(iter(line.outgoing()), None)
                 if part is None:
                     return
                 self._unsent = memoryview(part)
             data, self._unsent = self._unsent[:_AT_A_TIME], self._unsent[_AT_A_TIME:]
-            self._transport.write(data)
+            transport.write(data)
 
     def cut(self) -> None:
         """End the connection, and whatever is waited for on it."""

@@ -13,7 +13,6 @@ from contextlib import suppress
 from typing import Any
 
 import attrs
-import numpy as np
 import pytest
 import trustme
 from hypothesis import given, settings
@@ -553,7 +552,6 @@ def test_a_server_that_refuses_a_request_before_it_has_read_it_is_heard(
     It reads no more, so all that can be sent was sent long ago.
     """
     robot, seen = with_eyes(1, height_px=1500, width_px=1500)
-    seen = attrs.evolve(seen, images={"eye0": seen.images["eye0"] + np.uint8(1)})
     refusal = response({"error": "too large"}, "413 Large", {"Connection": "close"})
 
     def refusing(connection: socket.socket) -> None:
@@ -567,6 +565,26 @@ def test_a_server_that_refuses_a_request_before_it_has_read_it_is_heard(
         pytest.raises(PolicyStatusError, match=r"too large; the request has 9\d+ bytes"),
     ):
         remote(url, embodiment=robot).infer(seen)
+
+
+def test_a_refusal_is_heard_on_a_connection_that_was_closed_after_it() -> None:
+    """
+    Sending fails then, and what the server said last is still there.
+    """
+    robot, seen = with_eyes(1, height_px=1500, width_px=1500)
+    refusal = response({"error": "too large"}, "413 Large", {"Connection": "close"})
+
+    def refusing(connection: socket.socket) -> None:
+        introduced(connection, response({"http": NEW}))
+        hear_request(connection)
+        connection.sendall(refusal)
+
+    with (
+        http_peer(refusing) as url,
+        http_client(url, embodiment=robot) as policy,
+        pytest.raises(PolicyStatusError, match="too large"),
+    ):
+        policy.infer(seen)
 
 
 def test_a_peer_that_takes_nothing_more_does_not_hang_the_client(
