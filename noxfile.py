@@ -26,6 +26,7 @@ LOCAL = Path(".nox", "local").absolute()
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
 MUTMUT = "mutmut==3.8.1"  # the list of mutants that change nothing is written in its words
 LEROBOT_TESTS = "tests/vlmcore_robotics/adapters"
+DATASET_TESTS = "tests/vlmcore_robotics/datasets/test_lerobot_itself.py"
 LEROBOT_NEEDS = (
     "accelerate",
     "datasets",
@@ -168,12 +169,12 @@ def schemathesis(session: nox.Session) -> None:
 
 @nox.session(python="3.11", default=False)
 def lerobot(session: nox.Session) -> None:
-    """Try policies of LeRobot 0.4, the last for Python 3.11, against LeRobot itself."""
+    """Try policies and data sets of LeRobot 0.4, the last for Python 3.11, against itself."""
     session.install("torch==2.13.0", "numpy")
     # Installed alone, they leave this torch as it is; what they need of the rest follows.
     session.install("--no-deps", "torchvision==0.28.0", "lerobot==0.4.4")
-    session.install(*LEROBOT_NEEDS, *requirements("tests", extras="robotics,testing"))
-    session.run("pytest", LEROBOT_TESTS, *session.posargs, env=ONE_THREAD)
+    session.install(*LEROBOT_NEEDS, *requirements("tests", extras="robotics,dataset,testing"))
+    session.run("pytest", LEROBOT_TESTS, DATASET_TESTS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(python="3.12", default=False)

@@ -1,7 +1,7 @@
 """
 Writes the two data sets beside it with LeRobot itself: one with images, one with videos.
 
-Run it where LeRobot 0.4.4 is: ``nox -s lerobot_data`` makes such an environment. The rows say
+Run it where LeRobot 0.4.4 is: ``nox -s lerobot`` makes such an environment. The rows say
 themselves what they are, so that tests know what to expect: see ``expected_frame`` and its
 neighbours.
 """

@@ -1,4 +1,4 @@
-"""LeRobot itself reads what we export, and we read what it writes; ``nox -s lerobot_data``."""
+"""LeRobot itself reads what we export, and we read what it writes; ``nox -s lerobot``."""
 
 from __future__ import annotations
 
