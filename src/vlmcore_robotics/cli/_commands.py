@@ -15,6 +15,8 @@ from vlmcore.secrets import Secret
 
 __all__ = ["CODES", "Work", "add_parser", "option_error", "token_of"]
 
+_WORDS = ("SOURCE", "URL")  # what is no option, and on the command line all the same
+
 #: What a sub-command does with its words.
 Work: TypeAlias = Callable[[argparse.Namespace, Terminal], ExitCode]
 
@@ -71,7 +73,7 @@ def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser, work
     except MissingDependencyError:
         raise
     except ContractError as error:
-        if error.field.startswith("--"):
+        if error.field.startswith("--") or error.field in _WORDS:
             parser.error(str(error))
         terminal.complain(f"vlmcore: {error}")
     except VlmcoreError as error:

@@ -57,7 +57,7 @@ def openpi_layout_of(word: str | None, robot: Embodiment, terminal: Terminal) ->
     """
     word = word or _OF_ROBOTS.get(robot.name, _PLAIN)
     if word in LAYOUTS:
-        return LAYOUTS[word]()
+        return _fitting(LAYOUTS[word](), robot)
     if word == _PLAIN:
         layout = _plain(robot)
         keys = [camera.key for camera in layout.cameras] + [part.key for part in layout.state]
@@ -66,7 +66,7 @@ def openpi_layout_of(word: str | None, robot: Embodiment, terminal: Terminal) ->
         return layout
     value = _document(word, "cameras")
     with told_of(word):
-        return _openpi(value)
+        return _fitting(_openpi(value), robot)
 
 
 def groot_layout_of(word: str | None, robot: Embodiment, terminal: Terminal) -> GrootLayout:
@@ -95,6 +95,24 @@ def groot_layout_of(word: str | None, robot: Embodiment, terminal: Terminal) -> 
         for field, kind in (("video", VideoKey), ("state", StateSlice), ("action", ActionStream)):
             fields[field] = [_made(kind, each, field) for each in _listed(fields, field)]
         return _made(GrootLayout, fields, "layout")
+
+
+def _fitting(layout: ObservationLayout, robot: Embodiment) -> ObservationLayout:
+    """Refuse a layout that no observation of the robot can be laid out by."""
+    count = len(robot.state_names)
+    if layout.state_count != count:
+        raise ContractError(
+            "--layout",
+            f"got {layout.state_count} numbers of state, expected the {count} of {robot.name!r}",
+        )
+    needed = [camera.camera for camera in layout.cameras if camera.required]
+    missing = [name for name in needed if name not in robot.camera_names]
+    if missing:
+        cameras = ", ".join(robot.camera_names)
+        raise ContractError(
+            "--layout", f"got the cameras {missing}, expected those of {robot.name!r}: {cameras}"
+        )
+    return layout
 
 
 def _plain(robot: Embodiment) -> ObservationLayout:

@@ -57,13 +57,14 @@ def recorder_of(
         EpisodeError: If the file is there, or cannot be written.
         MissingDependencyError: If frames are to be kept, and Pillow is not installed.
     """
+    start = None if arguments.previous == _UNKNOWN else state_as_command(robot)
     header = EpisodeHeader(embodiment=robot, made_by=f"vlmcore {vlmcore.__version__}")
     return FlightRecorder(
         policy,
         robot,
         clock=time.monotonic,
         writer=EpisodeWriter(path, header),
-        last_command=None if arguments.previous == _UNKNOWN else state_as_command(robot),
+        last_command=start,
         frames=FramesKept(arguments.frames),
     )
 

@@ -54,7 +54,7 @@ def policy_of(
         MissingDependencyError: If a package is not installed.
     """
     kind, colon, rest = word.partition(":")
-    if not colon or not rest:
+    if not (kind and colon and rest):
         raise ContractError(
             "SOURCE", f"got {word!r:.80}, expected one of those that --help lists, as chunk:FILE"
         )
