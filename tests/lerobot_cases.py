@@ -110,6 +110,7 @@ def save_diffusion(path: Path, **options: Any) -> Path:
             "n_obs_steps": 2,
             "horizon": 8,
             "n_action_steps": 4,
+            "pretrained_backbone_weights": None,
             "down_dims": (32, 64),
             "diffusion_step_embed_dim": 16,
             "spatial_softmax_num_keypoints": 4,
