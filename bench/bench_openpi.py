@@ -15,21 +15,13 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from round_trips import CAMERAS, NAMES, STEPS, Sides, measure, observation, paired, robot, show
 
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import (
-    ActionDim,
-    ActionSpace,
-    CameraSpec,
-    Embodiment,
-    LimitsSource,
-)
 from vlmcore.contracts.observation import Observation
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.testing import ScriptedPolicy
@@ -40,12 +32,7 @@ from vlmcore_robotics.servers.websocket import OpenPIServer
 from vlmcore_robotics.wire.observation_layout import CameraKey, ObservationLayout, StateKey
 from vlmcore_robotics.wire.openpi import OpenPICodec
 
-NAMES = tuple(f"joint_{i}" for i in range(8))
-CAMERAS = ("front", "left", "right")
-STEPS = 50
 OURS, THEIRS = "vlmcore", "openpi-client"
-
-Sides = dict[str, Callable[[], object]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -90,10 +77,8 @@ def round_trips(seen: Observation, rounds: int) -> float:
             request = layout().request_from(seen)
             sides[THEIRS] = lambda: theirs.infer(request)
         taken = measure(sides, rounds)
-        show(taken)
-    if THEIRS not in taken:
-        return 1.0
-    return statistics.median(a / b for a, b in zip(taken[OURS], taken[THEIRS], strict=True))
+        show(taken, OURS, THEIRS)
+    return paired(taken, OURS, THEIRS)
 
 
 def parts(seen: Observation) -> Sides:
@@ -111,59 +96,10 @@ def parts(seen: Observation) -> Sides:
     }
 
 
-def measure(sides: Sides, rounds: int) -> dict[str, list[float]]:
-    """Time each side in each round, the first one in turns."""
-    taken: dict[str, list[float]] = {name: [] for name in sides}
-    order = list(sides)
-    for i in range(rounds + rounds // 10):
-        order.append(order.pop(0))
-        for name in order:
-            began_at_s = time.perf_counter()
-            sides[name]()
-            if i >= rounds // 10:
-                taken[name].append(time.perf_counter() - began_at_s)
-    return taken
-
-
-def show(taken: dict[str, list[float]]) -> None:
-    for name, times in taken.items():
-        low, middle, high = (1000 * each for each in statistics.quantiles(times, n=4))
-        print(
-            f"  {name:<15} best {1000 * min(times):8.3f}  median {middle:8.3f} ms"
-            f"  half in {low:.3f} to {high:.3f}"
-        )
-    if {OURS, THEIRS} <= taken.keys():
-        ratios = [a / b for a, b in zip(taken[OURS], taken[THEIRS], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        print(f"  {OURS} / {THEIRS}: median {middle:.2f}, half in {low:.2f} to {high:.2f}")
-
-
-def observation(height: int, width: int) -> Observation:
-    pixels = np.random.default_rng(0).integers(0, 256, (len(CAMERAS), height, width, 3), np.uint8)
-    return Observation(
-        instruction="pick up the cup",
-        state=np.zeros(len(NAMES)),
-        images=dict(zip(CAMERAS, pixels, strict=True)),
-        frame_rate_hz=10.0,
-        captured_at_s=0.0,
-    )
-
-
 def layout() -> ObservationLayout:
     return ObservationLayout(
         cameras=[CameraKey(camera=name, key=f"observation/{name}") for name in CAMERAS],
         state=[StateKey(key="observation/state", count=len(NAMES))],
-    )
-
-
-def robot() -> Embodiment:
-    dims = [ActionDim(name=name, unit="rad", low=-3, high=3, max_step=0.1) for name in NAMES]
-    return Embodiment(
-        name="bench",
-        state_names=NAMES,
-        actions=ActionSpace(dims=dims, rate_hz=20),
-        cameras=[CameraSpec(name=name) for name in CAMERAS],
-        limits_source=LimitsSource.TEMPLATE,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING, final
 
 from vlmcore.contracts.actions import ActionChunk
@@ -13,7 +12,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
 from vlmcore_robotics.clients._groot_words import GrootWords
-from vlmcore_robotics.clients._tcp import Deadline
+from vlmcore_robotics.clients._tcp import Deadline, Lookup
 from vlmcore_robotics.clients._turns import BlockingClient
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
@@ -118,6 +117,7 @@ class ZmqPolicy(BlockingClient):
             limits=limits,
         )
         super().__init__(self._words.terms)
+        self._lookup: Lookup | None = None
         self._line: ZmqLine | None = None
 
     def infer(self, observation: Observation, /) -> ActionChunk:
@@ -190,12 +190,13 @@ class ZmqPolicy(BlockingClient):
 
     def _dial(self, deadline: Deadline) -> None:
         """Connect to the first address that answers."""
-        where = self._terms.endpoint
-        found = socket.getaddrinfo(where.address, where.port, type=socket.SOCK_STREAM)
+        self._lookup = lookup = Lookup(self._terms.endpoint)
+        self._require_open()  # it may have been closed before there was something to cut
+        found = lookup.found(deadline)
         for i, (*_, address) in enumerate(found):
             self._give_up()
             self._line = line = self._words.new_line(str(address[0]))
-            self._require_open()  # it may have been closed before there was something to cut
+            self._require_open()
             try:
                 while not line.is_open():
                     self._stage = line.stage
@@ -217,9 +218,9 @@ class ZmqPolicy(BlockingClient):
         return answer
 
     def _cut(self) -> None:
-        line = self._line
-        if line is not None:
-            line.cut()
+        for each in (self._lookup, self._line):
+            if each is not None:
+                each.cut()
 
     def _give_up(self) -> None:
         line, self._line = self._line, None

@@ -137,7 +137,7 @@ class GrootServer:
             from vlmcore_robotics.servers import _zmq_listener  # noqa: PLC0415 - the door
         self._listener: Listener = _zmq_listener.Listener()
         self._receiving: asyncio.Future[None] | None = None
-        self._in_hand: set[asyncio.Future[None] | None] = set()
+        self._in_hand: set[asyncio.Future[None]] = set()
         self._is_stopping = False
 
     @property
@@ -206,12 +206,14 @@ class GrootServer:
         await self._listener.answer(request, self._codec.encode_failure(words))
 
     async def _answer(self, request: Request, came_at_s: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         try:
             frame = await self._answer_to(request, came_at_s)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
             frame = self._codec.encode_failure(words_for_clients(error, key=self._token))
         finally:  # before the client hears of it, who may ask again at once
-            self._in_hand.discard(asyncio.current_task())
+            self._in_hand.discard(task)
         await self._listener.answer(request, frame)
 
     async def _answer_to(self, request: Request, came_at_s: float) -> bytes:

@@ -273,17 +273,21 @@ class _Writer:
     def write(self, value: Any, depth: int) -> None:
         self.nodes += 1
         require_at_most("max_nodes", self.nodes, self.limits.max_nodes)
-        match value:
-            case np.ndarray() | np.generic() if not isinstance(value, (float, str, bytes)):
-                self.nodes -= 1
-                self.write(spelled(value, self.spelling, self.limits), depth)
+        match value:  # what is there most often first
             case bytes() | Parts():
                 self.binary(value)
+            case str():
+                self.text(value)
+            case None | float() | int():  # bool too, which is an int
+                self.plain(value)
+            case np.ndarray() | np.generic():
+                self.nodes -= 1
+                self.write(spelled(value, self.spelling, self.limits), depth)
             case list() | tuple():
                 self.enter(len(value), depth, 0x90, _LIST)
                 for each in value:
                     self.write(each, depth + 1)
-            case Mapping():
+            case dict() | Mapping():
                 self.enter(len(value), depth, 0x80, _MAP)
                 for key, each in value.items():
                     if not isinstance(key, (str, bytes)):
@@ -291,22 +295,19 @@ class _Writer:
                     self.write(key, depth + 1)
                     self.write(each, depth + 1)
             case _:
-                self.plain(value)
-
-    def plain(self, value: Any) -> None:
-        match value:
-            case None | bool():
-                self.parts.append(b"\xc0" if value is None else b"\xc3" if value else b"\xc2")
-            case float():
-                self.parts.append(b"\xcb" + _NUMBERS[0xCB].pack(value))
-            case int():
-                self.integer(value)
-            case str():
-                self.text(value)
-            case _:
                 raise ContractError(
                     "frame", f"got {type(value).__name__}, which MessagePack cannot hold"
                 )
+
+    def plain(self, value: Any) -> None:
+        if value is None:
+            self.parts.append(b"\xc0")
+        elif isinstance(value, bool):
+            self.parts.append(b"\xc3" if value else b"\xc2")
+        elif isinstance(value, float):
+            self.parts.append(b"\xcb" + _NUMBERS[0xCB].pack(value))
+        else:
+            self.integer(value)
 
     def integer(self, value: int) -> None:
         for fits, code, form in _INTEGERS:
@@ -326,10 +327,12 @@ class _Writer:
         self.parts.append((short or _head(len(encoded), _TEXT)) + encoded)
 
     def binary(self, value: bytes | Parts) -> None:
-        parts = value if isinstance(value, Parts) else (value,)
-        size = sum(map(len, parts))
+        if isinstance(value, bytes):
+            value = Parts((value,))
+        size = sum(map(len, value))
         require_at_most("max_binary_bytes", size, self.limits.max_binary_bytes)
-        self.parts += [_head(size, _BINARY), *parts]
+        self.parts.append(_head(size, _BINARY))
+        self.parts += value
 
     def enter(self, entries: int, depth: int, short: int, codes: range) -> None:
         require_at_most("max_depth", depth, self.limits.max_depth)
