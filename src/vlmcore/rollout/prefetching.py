@@ -156,7 +156,7 @@ class PrefetchingBroker:
 
     @property
     def observation(self) -> Observation | None:
-        """What the last step acts on: what its newest chunk answers, or if it held what came."""
+        """What the newest chunk in the last step answers, or what was seen last if it stood still."""
         return self._observation
 
     @property

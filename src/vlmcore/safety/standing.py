@@ -16,7 +16,7 @@ __all__ = ["stand_still"]
 
 def stand_still(space: ActionSpace, *, last_command: Any) -> Float64Array:
     """
-    Give the action that `vlmcore.safety.Remedy.HOLD` sends; it is not vetted.
+    Give the action that ``Remedy.HOLD`` sends; it is not vetted.
 
     Targets stay at the last command, changes and rates are zero, and what has levels is at the
     nearest. A torque that is declared as a target stays as well, and goes on pushing.
