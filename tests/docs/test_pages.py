@@ -39,7 +39,9 @@ GENERATED = [
     "schemas/robot-action-safety.json",
     "schemas/robot-action-replan.json",
     "schemas/robot-episode.json",
+    "schemas/robot-open-loop.json",
     "schemas/robot-episode-step.json",
+    "schemas/robot-episode-failure.json",
     "schemas/comfyui-vla-http-v1.json",
 ]
 

@@ -21,13 +21,17 @@ from vlmcore.rollout import (
     ActionSink,
     ChunkBroker,
     ControlLoop,
+    EpisodeReader,
     LinearBlend,
     LoopCounts,
+    OpenLoopReport,
     PrefetchingBroker,
     Watchdog,
     blend_chunks,
+    evaluate_open_loop,
     hand_off,
 )
+from vlmcore.rollout.recorded_moments import EpisodeMoments, RecordedEpisode
 from vlmcore.safety import Remedy, SafetyReport, ViolationKind
 from vlmcore.testing import (
     AsyncScriptedPolicy,
@@ -37,6 +41,8 @@ from vlmcore.testing import (
     check_policy,
     check_predictor,
 )
+from vlmcore_robotics.datasets import LeRobotDatasetReader, Pictures, export_lerobot
+from vlmcore_robotics.datasets.lerobot_export import LeRobotExport
 from vlmcore_robotics.servers import (
     HttpPolicyServer,
     PolicyRuntime,
@@ -146,6 +152,19 @@ def serving(runtime: PolicyRuntime, seen: vlmcore.Observation) -> None:
         assert_type(url, str)
     PolicyRuntime(ScriptedPolicy)  # type: ignore[arg-type]
     HttpPolicyServer(runtime, token="sk-1")  # type: ignore[arg-type]
+
+
+def recordings(policy: Policy, episode: EpisodeReader, data: LeRobotDatasetReader) -> None:
+    """Episodes of ours and of data sets are compared with a policy, and may be mixed."""
+    assert_type(evaluate_open_loop(policy, [episode]), OpenLoopReport)
+    evaluate_open_loop(policy, data, every=2)
+    evaluate_open_loop(policy, [episode, *data])
+    one: RecordedEpisode = data[0]
+    one = EpisodeMoments(episode)
+    evaluate_open_loop(policy, [one])
+    evaluate_open_loop(policy, "run.jsonl")  # type: ignore[arg-type]
+    assert_type(export_lerobot([episode], "out", pictures=Pictures.NONE), LeRobotExport)
+    export_lerobot([episode], "out", pictures="none")  # type: ignore[arg-type]
 
 
 def errors(error: vlmcore.VlmcoreError) -> None:

@@ -25,7 +25,7 @@ from vlmcore_robotics.datasets.lerobot_info import LeRobotFeature, LeRobotInfo
 __all__ = ["LeRobotEpisode", "LeRobotRow"]
 
 _ROWS, _ROWS_WITH_PICTURES = 1024, 16
-_SLACK_S = 1e-3  # of a time in float32
+_SLACK_S, _FLOAT32 = 1e-3, 1e-6  # how far a time in float32 may be from that of its row
 
 
 @attrs.frozen(kw_only=True)
@@ -183,10 +183,10 @@ class LeRobotEpisode:
                     f"has {name} {values[name]} in row {place.row_in_file + i}, expected {number}"
                 )
                 raise EpisodeError(shown(path), None, problem)
-        at_s = float(values["timestamp"][0])
-        if not abs(at_s - i / self._info.fps) <= _SLACK_S + at_s * 1e-6:
-            problem = f"has the time {at_s:g} s in row {i} of episode {place.index}, expected "
-            raise EpisodeError(shown(path), None, f"{problem}{i / self._info.fps:g} s")
+        said_s, at_s = float(values["timestamp"][0]), i / self._info.fps
+        if not abs(said_s - at_s) <= _SLACK_S + _FLOAT32 * at_s:
+            problem = f"has the time {said_s:g} s in row {i} of episode {place.index}, expected "
+            raise EpisodeError(shown(path), None, f"{problem}{at_s:g} s")
         task = int(values["task_index"])
         if not 0 <= task < len(self._tasks):
             problem = f"has the task {task}, expected one of {len(self._tasks)}"
