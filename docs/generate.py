@@ -196,10 +196,21 @@ def policies_page() -> str:
     return "\n".join(lines)
 
 
+_COMMANDS = (
+    "describe",
+    "actions check",
+    "actions plot",
+    "doctor",
+    "catalog",
+    *(f"policy {name}" for name in ("serve", "call", "doctor", "conformance")),
+    *(f"policy {name}" for name in ("record", "replay", "eval", "export")),
+)
+
+
 def command_page() -> str:
     """Write the help of the command and of its sub-commands."""
     lines = [NOTE, "", "# The command `vlmcore`", "", "```text", help_of(), "```"]
-    for name in ("describe", "actions check", "actions plot", "doctor", "catalog"):
+    for name in _COMMANDS:
         lines += ["", f"## vlmcore {name}", "", "```text", help_of(*name.split()), "```"]
     return "\n".join(lines)
 
