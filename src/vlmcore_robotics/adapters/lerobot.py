@@ -124,10 +124,15 @@ class LeRobotPolicy:
                 together; all differences are listed.
             PolicyError: If the folder may not or can not be loaded.
             MissingDependencyError: If LeRobot is not installed.
+
+        Example:
+            >>> policy = LeRobotPolicy.from_pretrained(
+            ...     "outputs/train/checkpoints/last/pretrained_model", embodiment=arm, name="cup"
+            ... )  # doctest: +SKIP
         """
         require_member(FrameSize, frame_size=frame_size)
         said = os.fspath(path_or_repo)
-        called = Path(said).name if name is None else name
+        called = Path(said).resolve().name if name is None else name
         require_text(name=called)
         folder = read_policy_folder(
             called, _folder(called, said, revision=revision, download=download)
