@@ -156,7 +156,7 @@ class PrefetchingBroker:
 
     @property
     def observation(self) -> Observation | None:
-        """What the newest chunk in the last step answers, or what was seen last if it stood still."""
+        """What the newest chunk of the last step answers; what was seen last if it stood still."""
         return self._observation
 
     @property
