@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from vlmcore.endpoint import Endpoint
+from vlmcore_robotics.clients._lookup import Lookup
 
 if TYPE_CHECKING:
     import ssl
@@ -39,10 +40,20 @@ class AsyncTcpConnection(asyncio.Protocol):
             OSError: If none does, or it cannot prove that it is *endpoint*.
         """
         self._line = line
+        found = await Lookup(endpoint).awaited()
+        for i, (*_, address) in enumerate(found):
+            try:
+                await self._dial(str(address[0]), endpoint, tls)
+                break
+            except OSError:
+                if i == len(found) - 1:
+                    raise
+
+    async def _dial(self, host: str, endpoint: Endpoint, tls: ssl.SSLContext | None) -> None:
         try:
             await asyncio.get_running_loop().create_connection(
                 lambda: self,
-                endpoint.address,
+                host,
                 endpoint.port,
                 ssl=tls,
                 server_hostname=None if tls is None else endpoint.host,

@@ -6,91 +6,16 @@ import contextlib
 import selectors
 import socket
 import ssl
-import threading
-import time
 from typing import Any
 
 from vlmcore.endpoint import Endpoint
+from vlmcore_robotics.clients._deadline import Deadline
+from vlmcore_robotics.clients._lookup import Lookup
 
-__all__ = ["Deadline", "TcpConnection"]
+__all__ = ["TcpConnection"]
 
 _AT_A_TIME = 1 << 18  # bytes
-_LOOKUPS = threading.BoundedSemaphore(16)  # under way, those that nobody waits for any more too
 _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class Deadline:
-    """When a call has to be over, whatever it waits for until then."""
-
-    def __init__(self, timeout_s: float) -> None:
-        self._ends_at_s = time.monotonic() + timeout_s
-
-    @property
-    def rest_s(self) -> float:
-        """How long there is left, in seconds, zero at least."""
-        return max(0.0, self._ends_at_s - time.monotonic())
-
-    def left_s(self) -> float:
-        """
-        Say how long there is left, in seconds, more than zero.
-
-        Raises:
-            TimeoutError: If there is nothing left.
-        """
-        rest_s = self.rest_s
-        if rest_s == 0.0:
-            raise TimeoutError
-        return rest_s
-
-
-class Lookup:
-    """
-    Asks for the addresses of a host, once, on a thread: the system waits as long as it likes.
-
-    Args:
-        endpoint: What to dial.
-    """
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._where = (endpoint.address, endpoint.port)
-        self._news = threading.Event()
-        self._found: Any = ConnectionAbortedError("this side ended it")
-
-    def found(self, deadline: Deadline) -> list[Any]:
-        """
-        Wait for the addresses, as `socket.getaddrinfo` returns them.
-
-        Raises:
-            OSError: If there are none, not until the deadline, or `cut` was called.
-        """
-        with contextlib.suppress(socket.gaierror):  # an address needs no thread
-            return self._asked(socket.AI_NUMERICHOST)
-        if not _LOOKUPS.acquire(timeout=deadline.left_s()):
-            raise TimeoutError
-        threading.Thread(target=self._look_up, name="vlmcore lookup", daemon=True).start()
-        if not self._news.wait(deadline.left_s()):
-            raise TimeoutError
-        if isinstance(self._found, Exception):
-            raise self._found
-        found: list[Any] = self._found
-        return found
-
-    def cut(self) -> None:
-        """End the wait, from any thread."""
-        self._news.set()
-
-    def _look_up(self) -> None:
-        try:
-            self._found = self._asked(0)
-        except Exception as error:  # noqa: BLE001 - it is raised where the addresses are awaited
-            self._found = error
-        finally:
-            _LOOKUPS.release()
-            self._news.set()
-
-    def _asked(self, flags: int) -> list[Any]:
-        host, port = self._where
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
 
 
 class TcpConnection:

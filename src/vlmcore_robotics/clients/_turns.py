@@ -19,7 +19,7 @@ from vlmcore.endpoint import Endpoint
 from vlmcore.errors import PolicyError, PolicyUnavailableError, VlmcoreError
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore_robotics.clients._boundary import Stage
-from vlmcore_robotics.clients._tcp import Deadline
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._terms import Terms
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ class BlockingClient(Client, ABC):
             if not self._lock.acquire(timeout=FAREWELL_S):
                 return  # the call ends by itself, and gives up the connection
         try:
-            self._leave()
-            self._give_up()
+            self._hang_up()
         finally:
             self._lock.release()
 
@@ -140,6 +139,10 @@ class BlockingClient(Client, ABC):
 
     def _leave(self) -> None:
         """Say farewell on a connection that may be there, without waiting."""
+
+    def _hang_up(self) -> None:
+        self._leave()
+        self._give_up()
 
     def _known(self, deadline: Deadline) -> PolicyInfo:
         """Take what the server said, and ask it only if it was never asked."""

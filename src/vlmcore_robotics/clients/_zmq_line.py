@@ -17,7 +17,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from vlmcore.errors import PolicyProtocolError
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
-from vlmcore_robotics.clients._tcp import Deadline
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.wire.session import Session
 
 __all__ = ["ZmqLine"]

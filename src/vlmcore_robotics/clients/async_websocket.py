@@ -12,9 +12,9 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._openpi_words import OpenPIWords
 from vlmcore_robotics.clients._streams import AsyncStreamClient
-from vlmcore_robotics.clients._tcp import Deadline
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 
 __all__ = ["AsyncWebSocketPolicy"]
@@ -90,12 +90,12 @@ class AsyncWebSocketPolicy(AsyncStreamClient[bytes, "bytes | str"]):
 
     async def reset(self) -> None:
         """
-        Do nothing: openpi has no reset, and its policies keep nothing between calls.
+        Hang up, so that the next call begins anew, as `WebSocketPolicy.reset`.
 
         Raises:
             PolicyError: If it is closed.
         """
-        self._require_open()
+        await self._alone(Deadline(self._terms.timeout_s), self._leave)
 
     async def _connected(self) -> PolicyInfo:
         if self._line is not None and self._info is not None and self._line.is_usable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, final
@@ -15,8 +14,9 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._groot_words import GrootWords
-from vlmcore_robotics.clients._tcp import Deadline
+from vlmcore_robotics.clients._lookup import Lookup
 from vlmcore_robotics.clients._turns import FAREWELL_S, AsyncClient
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
@@ -157,10 +157,7 @@ class AsyncZmqPolicy(AsyncClient):
 
     async def _dial(self) -> None:
         """Connect to the first address that answers."""
-        where = self._terms.endpoint
-        found = await asyncio.get_running_loop().getaddrinfo(
-            where.address, where.port, type=socket.SOCK_STREAM
-        )
+        found = await Lookup(self._terms.endpoint).awaited()
         for i, (*_, address) in enumerate(found):
             await self._give_up()
             self._line = line = self._words.new_line(str(address[0]))

@@ -12,9 +12,9 @@ from vlmcore.limits import HttpLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._http_words import HttpWords
 from vlmcore_robotics.clients._streams import StreamClient
-from vlmcore_robotics.clients._tcp import Deadline
 from vlmcore_robotics.wire.http_frames import WireEncoding
 from vlmcore_robotics.wire.http_messages import ContentType, HttpRequest, HttpResponse
 

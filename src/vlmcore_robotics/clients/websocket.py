@@ -12,9 +12,9 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._openpi_words import OpenPIWords
 from vlmcore_robotics.clients._streams import StreamClient
-from vlmcore_robotics.clients._tcp import Deadline
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 
 __all__ = ["WebSocketPolicy"]
@@ -116,12 +116,14 @@ class WebSocketPolicy(StreamClient[bytes, "bytes | str"]):
 
     def reset(self) -> None:
         """
-        Do nothing: openpi has no reset, and its policies keep nothing between calls.
+        Hang up, so that the next call begins anew: openpi has no other way to say it.
+
+        A server that keeps something between calls keeps it for a connection.
 
         Raises:
             PolicyError: If it is closed.
         """
-        self._require_open()
+        self._alone(Deadline(self._terms.timeout_s), self._hang_up)
 
     def _connected(self, deadline: Deadline) -> PolicyInfo:
         line = self._line

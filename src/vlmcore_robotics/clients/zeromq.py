@@ -11,8 +11,9 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._groot_words import GrootWords
-from vlmcore_robotics.clients._tcp import Deadline, Lookup
+from vlmcore_robotics.clients._lookup import Lookup
 from vlmcore_robotics.clients._turns import BlockingClient
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory

@@ -809,6 +809,20 @@ def test_an_interrupt_within_a_call_leaves_no_answer_behind() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+def test_two_clients_do_not_clear_each_others_queue(remote: Callable[..., Remote]) -> None:
+    """
+    A connection is a session of our server, and a reset makes another.
+    """
+    steps = [[[0.1, 0.0]], [[0.2, 0.0]], [[0.3, 0.0]]]
+    with serving(ScriptedPolicy(steps, info=PolicyInfo(name="q", action_names=NAMES))) as url:
+        left, right = remote(url), remote(url)
+        left.reset()
+        told = [left.infer(SEEN), right.infer(SEEN), left.infer(SEEN)]
+        left.reset()
+        told += [right.infer(SEEN), left.infer(SEEN)]
+    assert [0.1, 0.1, 0.2, 0.2, 0.1] == [chunk.values[0, 0] for chunk in told]
+
+
 def test_closing_twice_or_unused_is_no_error_and_calls_are_refused_afterwards(
     remote: Callable[..., Remote],
 ) -> None:
