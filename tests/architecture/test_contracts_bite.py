@@ -40,6 +40,9 @@ PLANTS = [
     Plant(
         "robotics-floors", "vlmcore_robotics/servers/runtime.py", "import vlmcore_robotics.clients"
     ),
+    Plant(
+        "robotics-floors", "vlmcore_robotics/testing/protocols.py", "import vlmcore_robotics.cli"
+    ),
     Plant("robotics-floors", "vlmcore_robotics/helpers.py", "nothing = None"),
     Plant("sans-io", "vlmcore_robotics/wire/frames.py", "import time"),
     Plant("sans-io", "vlmcore_robotics/wire/ndarrays.py", "def later():\n    import socket"),

@@ -12,6 +12,7 @@ from vlmcore.rollout.blending import blend_chunks, smallest_overlap
 from vlmcore.rollout.brokers import ChunkBroker
 from vlmcore.rollout.control import ControlLoop, LoopCounts
 from vlmcore.rollout.ensembling import TemporalEnsemble
+from vlmcore.rollout.episode_calls import EpisodeFailure
 from vlmcore.rollout.episode_differences import recheck
 from vlmcore.rollout.episode_frames import encode_frames
 from vlmcore.rollout.episode_reader import EpisodeReader
@@ -30,6 +31,7 @@ from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy
 from vlmcore.rollout.replan import ReplanReport
 from vlmcore.rollout.replay import replay
 from vlmcore.rollout.rerun_export import export_to_rerun
+from vlmcore.rollout.shadow import ShadowPolicy, ShadowReport
 from vlmcore.rollout.watchdog import Watchdog
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "ConstantPolicy",
     "ControlLoop",
     "EnsembleBlend",
+    "EpisodeFailure",
     "EpisodeHeader",
     "EpisodePolicy",
     "EpisodeReader",
@@ -54,6 +57,8 @@ __all__ = [
     "PrefetchCounts",
     "PrefetchingBroker",
     "ReplanReport",
+    "ShadowPolicy",
+    "ShadowReport",
     "Starvation",
     "TemporalEnsemble",
     "TimedObservation",

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 
 from episode_cases import ROBOT
 from vlmcore.contracts.embodiment import ActionSpace, CameraSpec
+from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
-from vlmcore.policy import PolicyInfo, differences_between
+from vlmcore.policy import PolicyInfo, differences_between, require_expected
 
 INFO = PolicyInfo(
     name="fits",
@@ -104,3 +106,32 @@ def test_what_is_no_info_or_no_robot_is_named(arguments: Any, problem: str) -> N
     with pytest.raises(ContractError) as error:
         differences_between(*arguments)
     assert problem == str(error.value)
+
+
+def test_an_observation_that_a_policy_does_not_expect_is_refused() -> None:
+    """
+    By its state, and by the cameras and their sizes, as far as the policy says them.
+    """
+    frame = np.zeros((4, 6, 3), np.uint8)
+    seen = Observation(
+        instruction="wait",
+        state=[0.0],
+        images={"front": frame},
+        frame_rate_hz=1.0,
+        captured_at_s=0.0,
+    )
+    require_expected(seen, PolicyInfo(name="any"))
+    sized = CameraSpec(name="front", height_px=4, width_px=6)
+    require_expected(seen, PolicyInfo(name="fits", state_names=("x",), cameras=(sized,)))
+    for info, said in (
+        (PolicyInfo(name="two", state_names=("x", "y")), "state: got 1 numbers, expected 2: x, y"),
+        (PolicyInfo(name="side", cameras=(CameraSpec(name="side"),)), "images: got front"),
+        (
+            PolicyInfo(name="big", cameras=(attrs.evolve(sized, width_px=8),)),
+            r"images\['front'\]: got 4 x 6 pixels, expected 4 x 8",
+        ),
+    ):
+        with pytest.raises(ContractError, match=said):
+            require_expected(seen, info)
+    with pytest.raises(ContractError, match="observation: got str"):
+        require_expected("look", PolicyInfo(name="any"))  # type: ignore[arg-type]
