@@ -85,14 +85,15 @@ def hostile(protocol: PolicyProtocol, behaviour: Behaviour, **options: Any) -> H
 @contextmanager
 def serving(protocol: PolicyProtocol, policy: Any = None, **options: Any) -> Iterator[str]:
     """Serve *policy*, by default one that answers with the state; yield where."""
+    options = {"port": 0, **options}
     with PolicyRuntime(policy or echoing(), max_waiting=32) as runtime:
         server: Any
         match protocol:
             case PolicyProtocol.OPENPI:
-                server = OpenPIServer(runtime, layout=LAYOUT, port=0, **options)
+                server = OpenPIServer(runtime, layout=LAYOUT, **options)
             case PolicyProtocol.HTTP:
-                server = HttpPolicyServer(runtime, port=0, **options)
+                server = HttpPolicyServer(runtime, **options)
             case PolicyProtocol.GROOT:
-                server = GrootServer(runtime, layout=GROOT_LAYOUT, port=0, **options)
+                server = GrootServer(runtime, layout=GROOT_LAYOUT, **options)
         with serve_in_thread(server) as url:
             yield url

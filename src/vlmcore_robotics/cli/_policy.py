@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from vlmcore_robotics.cli import call, doctor, record, replay, serve
+from vlmcore_robotics.cli import call, conformance, doctor, evaluate, export, record, replay, serve
 
 __all__ = ["add_command"]
 
-_COMMANDS = (serve, call, doctor, record, replay)
+_COMMANDS = (serve, call, doctor, conformance, record, replay, evaluate, export)
 
 
 def add_command(commands: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -189,6 +189,7 @@ def check_server(
     deterministic: bool = False,
     timeout_s: float = 10.0,
     checks: Sequence[ServerCheck] | None = None,
+    on_result: Callable[[ServerCheckResult], None] | None = None,
 ) -> ServerCheckReport:
     """
     Hold a policy server to every promise: first as a good client, then as one that means harm.
@@ -209,6 +210,7 @@ def check_server(
             it is looked at whether clients get what others asked for.
         timeout_s: How long an answer may take, 0.1 to 600 seconds.
         checks: Some of `SERVER_CHECKS`; all of them unless given.
+        on_result: Is told what each check found, as soon as it has.
 
     Returns:
         What each check found; nothing is raised for what the server does.
@@ -255,11 +257,14 @@ def check_server(
     for check in SERVER_CHECKS if checks is None else checks:
         if missing:
             why = f"not tried, since it is not so that {missing}"
-            results.append(ServerCheckResult(name=check.name, finding=Finding.SKIPPED, why=why))
-            continue
-        results.append(check(server))
-        if check.is_basic and results[-1].finding is Finding.FAILED:
+            result = ServerCheckResult(name=check.name, finding=Finding.SKIPPED, why=why)
+        else:
+            result = check(server)
+        if check.is_basic and result.finding is Finding.FAILED:
             missing = check.name
+        results.append(result)
+        if on_result is not None:
+            on_result(result)
     origin = server.target.endpoint.origin
     return ServerCheckReport(url=origin, protocol=protocol, results=tuple(results))
 

@@ -281,7 +281,7 @@ def test_a_robot_without_a_policy_is_told(run) -> None:
     done = run("--vlmcore-embodiment", ALOHA)
 
     assert pytest.ExitCode.USAGE_ERROR == done.ret
-    done.stderr.fnmatch_lines(["ERROR: --vlmcore-embodiment: got no --vlmcore-policy that it *"])
+    done.stderr.fnmatch_lines(["ERROR: --vlmcore-embodiment: got no --vlmcore-policy or *"])
 
 
 def test_two_workers_share_the_tests(run) -> None:
