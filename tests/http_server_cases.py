@@ -37,6 +37,7 @@ class Slow:
         self.go = threading.Event()
         self.busy = threading.Event()
         self.asked = 0
+        self.resets = 0
 
     def infer(self, observation: Any, /) -> Any:
         self.asked += 1
@@ -45,7 +46,7 @@ class Slow:
         return ScriptedPolicy([PLAN], info=INFO).infer(observation)
 
     def reset(self) -> None:
-        """Nothing to forget."""
+        self.resets += 1
 
     def close(self) -> None:
         self.go.set()

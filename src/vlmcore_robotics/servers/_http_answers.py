@@ -77,7 +77,7 @@ class HttpAnswers:
             policy=runtime.info,
             encodings=tuple(WireEncoding),
             content_types=tuple(ContentType),
-            has_sessions=runtime.has_sessions,
+            has_sessions=True,
         )
         self._held_bytes = 0  # of bodies that are read, or wait to be decoded
 

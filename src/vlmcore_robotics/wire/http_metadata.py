@@ -30,7 +30,7 @@ class HttpServerInfo:
         policy: What the policy says about itself.
         encodings: The encodings of frames that it reads; servers of old read JPEG only.
         content_types: The types of bodies that it reads and writes; those of old know JSON only.
-        has_sessions: Whether it keeps its clients apart, and can be told that an episode ends.
+        has_sessions: Whether it knows sessions, and can be told that the episode of one ends.
 
     Raises:
         ContractError: If a field is not as described.

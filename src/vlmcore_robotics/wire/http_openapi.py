@@ -44,9 +44,7 @@ _SPEAKS = Record(
             ListOf(item=Text(), fewest=1, most=len(WireEncoding)), "Of frames that are read."
         ),
         "content_types": Field(ListOf(item=Text(), fewest=1, most=len(ContentType)), "Of bodies."),
-        "sessions": Field(
-            Flag(), "Whether clients are kept apart and resets are known.", optional=True
-        ),
+        "sessions": Field(Flag(), "Whether sessions and resets are known.", optional=True),
     }
 )
 _METADATA = Record(

@@ -110,12 +110,16 @@ def test_the_metadata_say_what_the_policy_is() -> None:
     assert {"chunk_size": 2} == json.loads(answer.body)["policy_contract"]
 
 
-def test_the_metadata_do_not_promise_sessions_that_a_policy_cannot_have() -> None:
+def test_a_policy_that_can_be_had_once_only_is_reset_by_every_session() -> None:
     """
-    It is had once only, and shared.
+    Its queue leaked across episodes where nobody reset it, as it cannot be had for each.
     """
-    with serving(Slow()) as url:
-        assert not CODEC.decode_metadata(ask(url, METADATA)).has_sessions
+    policy = Slow()
+    with serving(policy) as url:
+        assert CODEC.decode_metadata(ask(url, METADATA)).has_sessions
+        for session in ("a", "b", None):
+            assert CODEC.decode_reset(ask(url, CODEC.encode_reset(session=session)))
+    assert 3 == policy.resets
 
 
 def test_requests_share_a_connection() -> None:
