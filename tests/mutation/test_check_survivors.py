@@ -59,6 +59,7 @@ def check(tmp_path: Path, capsys, monkeypatch) -> Callable[[int | None, str], tu
         (0, LISTED, "1 mutants: 0 killed, 0 never ended, 1 change nothing, 0 others survived"),
         (1, "equivalent = []", "1 mutants: 1 killed, 0 never ended"),
         (-24, "equivalent = []", "1 mutants: 0 killed, 1 never ended"),
+        (-24, LISTED, "1 mutants: 0 killed, 1 never ended"),
     ],
 )
 def test_a_run_passes_where_all_that_survived_is_listed(

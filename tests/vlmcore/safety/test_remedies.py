@@ -216,6 +216,8 @@ def test_holding_stays_or_stops() -> None:
         (JOINT, -1.05, True, False),
         (JOINT, 1.2, False, False),
         (JOINT, -1.2, False, False),
+        (joint(0.25), 1.25, True, False),  # exactly one step
+        (joint(0.25), -1.25, True, False),
         (SLIDE, 9.0, True, True),
         (WHEEL, 9.0, True, True),
         (GRIPPER, 1.5, True, False),
