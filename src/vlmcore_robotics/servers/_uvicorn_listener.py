@@ -161,8 +161,9 @@ class _Connection(H11Protocol):
         self._abort_later()
 
     def send_400_response(self, _: str) -> None:
-        is_answered = self.cycle is not None and self.cycle.response_started
-        self._hang_up(None if is_answered else 400, "the request is none of HTTP")
+        cycle = self.cycle
+        is_within = cycle is not None and cycle.response_started and not cycle.response_complete
+        self._hang_up(None if is_within else 400, "the request is none of HTTP")
 
     async def _answered(self, *asgi: Any) -> None:
         try:

@@ -506,6 +506,21 @@ def test_garbage_is_answered_or_hung_up_on_and_the_next_client_is_served(
     assert "" == caplog.text
 
 
+@pytest.mark.parametrize("before", [b"", head("/healthz", method="GET")])
+def test_what_is_no_http_is_told_so_also_after_a_request_that_was(before: bytes) -> None:
+    """
+    In JSON, as every other refusal.
+    """
+    with serving() as url, dial(url) as peer:
+        peer.sendall(before)
+        if before:
+            assert peer.recv(15) == b"HTTP/1.1 200 OK"
+        peer.sendall(b"what?\r\n\r\n")
+        answer = rest_of(peer)
+    assert b"HTTP/1.1 400 Bad Request\r\n" in answer
+    assert answer.endswith(b'{"error": "the request is none of HTTP"}')
+
+
 @pytest.fixture(scope="module")
 def where() -> Any:
     """Serve for as long as the examples take."""
