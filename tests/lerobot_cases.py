@@ -46,6 +46,7 @@ from lerobot.configs.types import FeatureType, PolicyFeature  # noqa: E402
 from lerobot.policies.act.configuration_act import ACTConfig  # noqa: E402
 from lerobot.policies.diffusion.configuration_diffusion import DiffusionConfig  # noqa: E402
 from lerobot.policies.factory import get_policy_class, make_pre_post_processors  # noqa: E402
+from lerobot.policies.vqbet.configuration_vqbet import VQBeTConfig  # noqa: E402
 
 NAMES = ("shoulder", "elbow", "gripper")
 RATE_HZ = 20.0
@@ -118,6 +119,24 @@ def save_diffusion(path: Path, **options: Any) -> Path:
             "num_inference_steps": 3,
             **options,
         },
+    )
+    return save(path, config)
+
+
+def save_vqbet(path: Path) -> Path:
+    """Save a VQ-BeT, which looks at five steps, and its processors."""
+    config = VQBeTConfig(
+        **features(),
+        pretrained_backbone_weights=None,
+        crop_shape=(56, 56),
+        gpt_n_layer=1,
+        gpt_n_head=2,
+        gpt_hidden_dim=32,
+        gpt_input_dim=32,
+        gpt_output_dim=32,
+        vqvae_embedding_dim=16,
+        vqvae_enc_hidden_dim=16,
+        spatial_softmax_num_keypoints=4,
     )
     return save(path, config)
 

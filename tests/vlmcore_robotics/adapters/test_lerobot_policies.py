@@ -30,6 +30,7 @@ from lerobot_cases import (
     change,
     save_act,
     save_diffusion,
+    save_vqbet,
     seen_at,
 )
 from vlmcore.contracts.embodiment import CameraSpec
@@ -55,15 +56,21 @@ def diffusion(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def loaded(act: Path, diffusion: Path) -> dict[str, LeRobotPolicy]:
-    """Load both once; each test takes forks."""
-    return {path.name: load(path) for path in (act, diffusion)}
+def vqbet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a VQ-BeT, which looks at five steps."""
+    return save_vqbet(tmp_path_factory.mktemp("saved") / "vqbet")
 
 
 @pytest.fixture(scope="module")
-def real(act: Path, diffusion: Path) -> dict[str, RealPolicy]:
-    """Load both with LeRobot alone; each test begins with a reset."""
-    return {path.name: RealPolicy(path) for path in (act, diffusion)}
+def loaded(act: Path, diffusion: Path, vqbet: Path) -> dict[str, LeRobotPolicy]:
+    """Load each once; each test takes forks."""
+    return {path.name: load(path) for path in (act, diffusion, vqbet)}
+
+
+@pytest.fixture(scope="module")
+def real(act: Path, diffusion: Path, vqbet: Path) -> dict[str, RealPolicy]:
+    """Load each with LeRobot alone; each test begins with a reset."""
+    return {path.name: RealPolicy(path) for path in (act, diffusion, vqbet)}
 
 
 def load(path: Path, **options: Any) -> LeRobotPolicy:
@@ -105,15 +112,17 @@ def test_a_chunk_of_diffusion_is_what_lerobot_selects_at_the_start_of_an_episode
     )
 
 
-def test_a_loop_that_shows_diffusion_each_step_gets_what_lerobot_selects(
-    loaded: Any, real: Any
+@pytest.mark.parametrize("name", ["diffusion", "vqbet"])
+@pytest.mark.filterwarnings("ignore:To evaluate in the environment")  # it was never trained
+def test_a_loop_that_shows_each_step_gets_what_lerobot_selects(
+    loaded: Any, real: Any, name: str
 ) -> None:
     """
-    Over three chunks: the queues hold what was seen one step apart.
+    Over three chunks: the queues hold what was seen one step apart, of two steps or of five.
     """
-    ours = loaded["diffusion"].fork()
+    ours = loaded[name].fork()
     torch.manual_seed(2)
-    expected = real["diffusion"].actions(12)
+    expected = real[name].actions(12)
     torch.manual_seed(2)
     rows: list[Any] = []
     for step in range(12):
@@ -121,7 +130,7 @@ def test_a_loop_that_shows_diffusion_each_step_gets_what_lerobot_selects(
             rows.extend(ours.infer(seen_at(step)).values)
         else:
             ours.observe(seen_at(step))
-    assert np.array_equal(expected, np.array(rows, np.float32))
+    assert np.array_equal(expected, np.array(rows[:12], np.float32))
 
 
 def test_diffusion_that_is_asked_once_a_chunk_is_not_shown_a_leap(loaded: Any) -> None:
