@@ -46,6 +46,7 @@ LEROBOT_NEEDS = (
     "termcolor",
     "tqdm",
 )
+ATHERIS = "atheris==3.0.0"
 SAMPLE = "src/vlmcore/embedded/samples/scene-1.png"
 
 
@@ -192,6 +193,29 @@ def property_tests(session: nox.Session) -> None:
     session.run(
         python, "-m", "pytest", "-m", "hypothesis", "--hypothesis-profile", "long", *session.posargs
     )
+
+
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Let a fuzzer look for messages that a decoder does not survive; ``-- SECONDS [NAME ...]``."""
+    install(session, "tests", extras="robotics,testing")
+    session.install(ATHERIS)
+    seconds, *names = session.posargs or ["600"]
+    harness = "tests/fuzz/fuzz_decoder.py"
+    listed = session.run("python", harness, silent=True)
+    folder = Path(session.create_tmp())
+    for name in names or str(listed).split():
+        (folder / "found" / name).mkdir(parents=True, exist_ok=True)
+        session.run(
+            "python",
+            harness,
+            name,
+            str(folder / "learned" / name),
+            f"-max_total_time={seconds}",
+            f"-artifact_prefix={folder / 'found' / name}/",
+            *("-max_len=8192", "-rss_limit_mb=1024", "-timeout=10"),
+            env=ONE_THREAD,
+        )
 
 
 @nox.session(default=False)

@@ -1,7 +1,8 @@
 """
 Let atheris look for a message that a decoder does not survive.
 
-``python tests/fuzz/fuzz_decoder.py NAME CORPUS [options of libFuzzer]``. It starts from the real
+``python tests/fuzz/fuzz_decoder.py NAME CORPUS [options of libFuzzer]``; without words it writes the
+names. It starts from the real
 messages that the decoder reads, learns which bytes lead to lines of code that none led to before,
 and keeps what it learned in the folder CORPUS. What it finds becomes a test.
 """
@@ -23,6 +24,9 @@ with atheris.instrument_imports(include=["vlmcore", "vlmcore_robotics", "h11", "
 
 
 def main() -> None:
+    if not sys.argv[1:]:
+        sys.stdout.write("\n".join(DECODERS))
+        return
     name, corpus, *options = sys.argv[1:]
     decoder = DECODERS[name]
     folder = Path(corpus)

@@ -15,17 +15,25 @@ import numpy.typing as npt
 from typing_extensions import assert_type
 
 import vlmcore
+from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
-from vlmcore.policy import AsyncPolicy, ForkingPolicy, Policy
+from vlmcore.policy import AsyncPolicy, ForkingPolicy, Policy, PolicyInfo
 from vlmcore.rollout import (
     ActionSink,
     ChunkBroker,
+    ConstantPolicy,
     ControlLoop,
+    EpisodeFailure,
+    EpisodePolicy,
     EpisodeReader,
+    EpisodeStep,
+    FlightRecorder,
     LinearBlend,
     LoopCounts,
     OpenLoopReport,
     PrefetchingBroker,
+    ShadowPolicy,
+    ShadowReport,
     Watchdog,
     blend_chunks,
     evaluate_open_loop,
@@ -41,14 +49,34 @@ from vlmcore.testing import (
     check_policy,
     check_predictor,
 )
+from vlmcore_robotics.clients import (
+    AsyncHttpPolicy,
+    AsyncWebSocketPolicy,
+    AsyncZmqPolicy,
+    HttpPolicy,
+    WebSocketPolicy,
+    ZmqPolicy,
+)
 from vlmcore_robotics.datasets import LeRobotDatasetReader, Pictures, export_lerobot
 from vlmcore_robotics.datasets.lerobot_export import LeRobotExport
 from vlmcore_robotics.servers import (
+    GrootServer,
     HttpPolicyServer,
     PolicyRuntime,
     TimedChunk,
     serve_in_thread,
 )
+from vlmcore_robotics.testing import (
+    Behaviour,
+    HostileServer,
+    PolicyProtocol,
+    ServerCheckReport,
+    check_server,
+)
+from vlmcore_robotics.wire.groot_layout import GrootLayout
+from vlmcore_robotics.wire.http_frames import WireEncoding
+from vlmcore_robotics.wire.http_messages import ContentType
+from vlmcore_robotics.wire.observation_layout import ObservationLayout
 
 
 def journey(path: Path, pixels: npt.NDArray[np.float32], cancel: vlmcore.CancelToken) -> None:
@@ -154,6 +182,44 @@ def serving(runtime: PolicyRuntime, seen: vlmcore.Observation) -> None:
     HttpPolicyServer(runtime, token="sk-1")  # type: ignore[arg-type]
 
 
+def over_http(robot: Embodiment, seen: Observation) -> None:
+    """The clients are policies, one of them for asyncio; what they choose from is an enumeration."""
+    with HttpPolicy("localhost", embodiment=robot, encoding=WireEncoding.PNG) as remote:
+        policy: Policy = remote
+        assert_type(remote, HttpPolicy)
+        assert_type(remote.infer(seen), vlmcore.ActionChunk)
+    awaited: AsyncPolicy = AsyncHttpPolicy(
+        "localhost", embodiment=robot, content_type=ContentType.JSON
+    )
+    assert_type((policy, awaited), tuple[Policy, AsyncPolicy])
+    HttpPolicy("localhost", embodiment=robot, encoding="png")  # type: ignore[arg-type]
+    HttpPolicy("localhost", embodiment=robot, token="sk-1")  # type: ignore[arg-type]
+
+
+async def over_websocket(robot: Embodiment, layout: ObservationLayout, seen: Observation) -> None:
+    """The clients of openpi are policies, and stay themselves in a ``with``."""
+    with WebSocketPolicy("localhost", embodiment=robot, layout=layout) as remote:
+        policy: Policy = remote
+        assert_type(remote, WebSocketPolicy)
+    async with AsyncWebSocketPolicy("localhost", embodiment=robot, layout=layout) as awaited:
+        assert_type(awaited, AsyncWebSocketPolicy)
+        assert_type(await awaited.infer(seen), vlmcore.ActionChunk)
+    policy.close()
+
+
+def over_zeromq(runtime: PolicyRuntime, robot: Embodiment, layout: GrootLayout) -> None:
+    """The clients are policies, one of them for asyncio; a layout of GR00T is no other one."""
+    with ZmqPolicy("localhost", embodiment=robot, layout=layout) as remote:
+        policy: Policy = remote
+        assert_type(remote.info, PolicyInfo)
+    awaited: AsyncPolicy = AsyncZmqPolicy("localhost", embodiment=robot, layout=layout)
+    with serve_in_thread(GrootServer(runtime, layout=layout, port=0)) as url:
+        assert_type(url, str)
+    assert_type((policy, awaited), tuple[Policy, AsyncPolicy])
+    ZmqPolicy("localhost", embodiment=robot, layout={})  # type: ignore[arg-type]
+    GrootServer(runtime, layout=layout, api_token="tok-1")  # type: ignore[arg-type]
+
+
 def recordings(policy: Policy, episode: EpisodeReader, data: LeRobotDatasetReader) -> None:
     """Episodes of ours and of data sets are compared with a policy, and may be mixed."""
     assert_type(evaluate_open_loop(policy, [episode]), OpenLoopReport)
@@ -165,6 +231,33 @@ def recordings(policy: Policy, episode: EpisodeReader, data: LeRobotDatasetReade
     evaluate_open_loop(policy, "run.jsonl")  # type: ignore[arg-type]
     assert_type(export_lerobot([episode], "out", pictures=Pictures.NONE), LeRobotExport)
     export_lerobot([episode], "out", pictures="none")  # type: ignore[arg-type]
+
+
+def recorded_policies(
+    policy: Policy, robot: vlmcore.Embodiment, gate: vlmcore.SafetyGate, chunk: vlmcore.ActionChunk
+) -> None:
+    """What records, replays and compares policies is a policy, and some of them fork."""
+    recorder: Policy = FlightRecorder(policy, robot, clock=lambda: 0.0)
+    replayed: ForkingPolicy = EpisodePolicy(EpisodeReader("run.jsonl"))
+    constant: ForkingPolicy = ConstantPolicy(chunk)
+    shadow = ShadowPolicy(recorder, constant, gate, last_command=lambda seen: seen.state)
+    _policy: Policy = shadow
+    assert_type(shadow.report(), ShadowReport)
+    for event in EpisodeReader("run.jsonl").events():
+        assert_type(event, EpisodeStep | EpisodeFailure)
+    ShadowPolicy(replayed, constant, gate)  # type: ignore[call-arg]
+    FlightRecorder(policy, robot)  # type: ignore[call-arg]
+
+
+def testing_servers(robot: vlmcore.Embodiment, layout: ObservationLayout) -> None:
+    """What is held to promises, and what keeps none."""
+    openpi = PolicyProtocol.OPENPI
+    report = check_server("localhost", protocol=openpi, embodiment=robot, layout=layout)
+    assert_type(report, ServerCheckReport)
+    assert_type([each.why for each in report.results], list[str])
+    with HostileServer(openpi, Behaviour.LATE, embodiment=robot) as server:
+        assert_type(server.url, str)
+    check_server("localhost", protocol="openpi", embodiment=robot)  # type: ignore[arg-type]
 
 
 def errors(error: vlmcore.VlmcoreError) -> None:
