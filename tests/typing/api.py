@@ -183,7 +183,7 @@ def serving(runtime: PolicyRuntime, seen: vlmcore.Observation) -> None:
 
 
 def over_http(robot: Embodiment, seen: Observation) -> None:
-    """The clients are policies, one of them for asyncio; what they choose from is an enumeration."""
+    """The clients are policies, one of them for asyncio; encodings are members, not words."""
     with HttpPolicy("localhost", embodiment=robot, encoding=WireEncoding.PNG) as remote:
         policy: Policy = remote
         assert_type(remote, HttpPolicy)
