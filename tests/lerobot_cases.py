@@ -44,6 +44,7 @@ _import_torchvision()
 from lerobot.configs.policies import PreTrainedConfig  # noqa: E402
 from lerobot.configs.types import FeatureType, PolicyFeature  # noqa: E402
 from lerobot.policies.act.configuration_act import ACTConfig  # noqa: E402
+from lerobot.policies.act.modeling_act import ACTPolicy  # noqa: E402, F401
 from lerobot.policies.diffusion.configuration_diffusion import DiffusionConfig  # noqa: E402
 from lerobot.policies.factory import get_policy_class, make_pre_post_processors  # noqa: E402
 from lerobot.policies.vqbet.configuration_vqbet import VQBeTConfig  # noqa: E402

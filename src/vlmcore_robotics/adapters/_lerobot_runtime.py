@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +58,22 @@ def downloaded(policy: str, repository: str, *, revision: str | None, download: 
     raise PolicyError(policy, why)  # without its cause: a token may be in that
 
 
-def load(policy: str, folder: PolicyFolder, *, device: str | None) -> Model:
+def load(policy: str, folder: PolicyFolder, *, device: str | None, download: bool) -> Model:
     """
-    Load a policy and both processors; the hub is not asked.
+    Load a policy and both processors.
+
+    Args:
+        policy: The policy as the caller named it.
+        folder: Where it is.
+        device: Where it computes; as its configuration says if not given.
+        download: Whether the hub may be asked for models that its configuration names.
 
     Raises:
         PolicyError: If LeRobot cannot load it.
         ContractError: If there is no such device.
     """
     path = str(folder.path)
-    with _explained(policy, "cannot load it"), _offline():
+    with _explained(policy, "cannot load it"), nullcontext() if download else _offline():
         config = PreTrainedConfig.from_pretrained(path, local_files_only=True)
         if device is not None:
             config.device = _torch_batches.require_device(device)

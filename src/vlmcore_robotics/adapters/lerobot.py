@@ -116,7 +116,8 @@ class LeRobotPolicy:
             rate_hz: How many steps a second it was trained at, if there is no *dataset*.
             name: What it is called in chunks and reports; the name of the folder if not given.
             revision: A branch, tag or commit of the repository.
-            download: Whether the repository may be fetched; else the network is not used.
+            download: Whether the repository may be fetched, and what its configuration names, as a
+                tokenizer; else the hub is not asked.
             device: Where it computes, as ``"cuda:0"``; as its configuration says if not given.
 
         Raises:
@@ -152,7 +153,7 @@ class LeRobotPolicy:
             rename=_renamed(rename),
             frame_size=frame_size,
         )
-        model = _runtime().load(called, folder, device=device)
+        model = _runtime().load(called, folder, device=device, download=download)
         info = PolicyInfo(
             name=called,
             action_names=fitting.action_names,

@@ -26,6 +26,7 @@ from lerobot_cases import (
     NAMES,
     RATE_HZ,
     ROBOT,
+    ACTPolicy,
     RealPolicy,
     change,
     save_act,
@@ -340,6 +341,27 @@ def test_a_backbone_that_the_weights_overwrite_is_not_fetched(tmp_path: Path) ->
     name = "ResNet18_Weights.IMAGENET1K_V1"
     change(path, "config.json", lambda config: config.update(pretrained_backbone_weights=name))
     assert 16 == load(path).infer(seen_at(0)).horizon
+
+
+def test_the_hub_is_not_asked_while_a_policy_is_built(act: Path, monkeypatch: Any) -> None:
+    """
+    Unless it is said that it may be; and afterwards all is as it was.
+    """
+    from huggingface_hub import constants  # noqa: PLC0415 - it comes with LeRobot
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    found: list[bool] = []
+    loading = ACTPolicy.from_pretrained.__func__
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        found.append(constants.HF_HUB_OFFLINE)
+        return loading(*arguments, **options)
+
+    monkeypatch.setattr(ACTPolicy, "from_pretrained", classmethod(watched))
+    load(act)
+    load(act, download=True)
+    assert [True, False] == found
+    assert constants.HF_HUB_OFFLINE is False
 
 
 def test_weights_that_are_not_all_there_are_refused(tmp_path: Path) -> None:
