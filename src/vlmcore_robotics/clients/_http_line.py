@@ -26,8 +26,10 @@ from vlmcore_robotics.wire.http_messages import (
 from vlmcore_robotics.wire.session import Session, Turn
 
 __all__ = ["HttpLine"]
-
+_CLOSED = "it closed the connection"
 _READ = ("content-type", REQUEST_ID)  # headers that are looked at
+# ValueError: of a length of more digits than Python turns into a number.
+_NOT_READ = (NotHttpError, PolicyProtocolError, h11.RemoteProtocolError, ValueError)
 
 
 class HttpLine:
@@ -114,7 +116,7 @@ class HttpLine:
             self._start.feed(data)
             self._http.receive_data(data)
             self._read()
-        except (NotHttpError, PolicyProtocolError, h11.RemoteProtocolError) as error:
+        except _NOT_READ as error:
             self._end(error if data else HangUpError(_CLOSED))
         if not data and self._answer is None:
             self._end(HangUpError(_CLOSED))
@@ -147,7 +149,7 @@ class HttpLine:
                     self._begin(head)
                 case h11.Data(data=data):
                     self._size += len(data)
-                    self._require_room(self._size)
+                    self._require(self._bound, self._size)
                     self._body.append(bytes(data))
                 case h11.EndOfMessage():
                     self._finish()
@@ -162,7 +164,7 @@ class HttpLine:
         self._require("max_head_bytes", size)
         for name, value in head.headers:
             if name == b"content-length":
-                self._require_room(int(value))
+                self._require(self._bound, int(value))
             elif name == b"content-encoding" and value.lower() != b"identity":
                 problem = f"content-encoding: got {value[:40].decode('latin-1')!r}, expected none"
                 raise PolicyProtocolError(self._policy, problem, "theirs")
@@ -187,9 +189,6 @@ class HttpLine:
         if self._http.trailing_data[0]:
             self._end(HangUpError("it sent what nobody asked for"))
 
-    def _require_room(self, size: int) -> None:
-        self._require(self._bound, size)
-
     def _require(self, limit: str, size: int) -> None:
         allowed: Any = getattr(self._limits, limit)
         try:
@@ -200,6 +199,3 @@ class HttpLine:
     def _end(self, error: Exception) -> None:
         if self._ending is None:
             self._ending = error
-
-
-_CLOSED = "it closed the connection"

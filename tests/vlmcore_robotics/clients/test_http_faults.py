@@ -519,6 +519,7 @@ def test_an_answer_without_an_end_is_not_held(ask: Ask, script: Script, words: s
     [
         (response({}, headers={"Content-Encoding": "gzip"}), "content-encoding: got 'gzip'"),
         (response({}, headers={"Content-Length": "-1"}), "broke the protocol"),
+        (response({}, headers={"Content-Length": "9" * 9999}), "broke the protocol"),
         (response({}, headers={"Content-Length": "2\r\nContent-Length: 3"}), "broke the protocol"),
         (response({}, headers={"Content-Type": "a/b\r\nContent-Type: c/d"}), "got two"),
         (response({}, headers={"X-Request-Id": "a\r\nX-Request-Id: b"}), "got two"),
