@@ -50,6 +50,12 @@ PLANTS = [
     Plant("transports-behind-doors", "vlmcore_robotics/clients/websocket.py", "import websockets"),
     Plant("transports-behind-doors", "vlmcore_robotics/servers/runtime.py", "import torch"),
     Plant("transports-behind-doors", "vlmcore_robotics/adapters/lerobot.py", "import lerobot"),
+    Plant("transports-behind-doors", "vlmcore_robotics/datasets/lerobot_export.py", "import av"),
+    Plant(
+        "robotics-floors",
+        "vlmcore_robotics/datasets/lerobot_info.py",
+        "import vlmcore_robotics.cli",
+    ),
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
     Plant("framework-free", "vlmcore/limits.py", "import torch"),
