@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import os
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -101,6 +100,8 @@ def token_of(variable: str | None, option: str = "--token-env") -> Secret | None
     except (ContractError, ValueError) as error:
         raise ContractError(option, getattr(error, "problem", str(error))) from None
     if token is None:
-        where = variable if variable in os.environ else "the variable that it names"
-        raise ContractError(option, f"{where} is not set, or is blank: it has to hold the token")
+        # It is not named: somebody may have written the token itself there.
+        raise ContractError(
+            option, "the variable that it names is not set, or is blank: it has to hold the token"
+        )
     return token

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import sys
-import traceback
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +16,7 @@ from vlmcore.errors import ContractError
 from vlmcore.policy.interface import Policy, PolicyInfo
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy
-from vlmcore.secrets import redact
+from vlmcore_robotics.cli._modules import made_by
 from vlmcore_robotics.cli._remotes import client_of
 
 __all__ = ["HELP", "policy_of"]
@@ -36,8 +32,6 @@ SOURCE is where the policy comes from:
                        arguments; this runs the code of the module
   URL                  a policy behind a server: ws://, wss://, http://, https://, tcp://
 """
-
-_ZERO = "zero"
 
 
 def policy_of(
@@ -71,7 +65,7 @@ def policy_of(
         case "constant":
             return _constant(_action(rest, arguments.horizon, robot), robot)
         case _:
-            return _made_by(kind, rest, terminal, is_here=arguments.import_here)
+            return made_by(kind, rest, terminal, is_here=arguments.import_here)
 
 
 def _constant(chunk: ActionChunk, robot: Embodiment) -> ConstantPolicy:
@@ -106,41 +100,6 @@ def _lerobot(folder: str, robot: Embodiment) -> Policy:
     from vlmcore_robotics.adapters.lerobot import LeRobotPolicy  # noqa: PLC0415 - what needs it
 
     return LeRobotPolicy.from_pretrained(folder, embodiment=robot)
-
-
-def _made_by(module: str, name: str, terminal: Terminal, *, is_here: bool) -> Policy:
-    """Import, and call what is not a policy yet."""
-    word = f"{module}:{name}"
-    here = str(Path.cwd())
-    if is_here and here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-        terminal.note(f"runs the code of {module} ({getattr(found, '__file__', 'built in')})")
-        for part in name.split("."):
-            found = getattr(found, part)
-        if isinstance(found, type) or not isinstance(found, Policy):
-            found = found()
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise ContractError(word, _failure(error)) from error
-        way_out = "" if is_here else "; --import-here looks into this folder, too"
-        raise ContractError(word, f"there is no module {error.name!r}{way_out}") from None
-    except Exception as error:
-        raise ContractError(word, _failure(error)) from error
-    if not isinstance(found, Policy):
-        raise ContractError(
-            word, f"gave {type(found).__name__}, expected a Policy: info, infer, reset, close"
-        )
-    return found
-
-
-def _failure(error: Exception) -> str:
-    """Say what foreign code raised, and where."""
-    frames = traceback.extract_tb(error.__traceback__)
-    last = frames[-1] if frames else None
-    place = "" if last is None else f" ({Path(last.filename).name}, line {last.lineno})"
-    return redact(f"{type(error).__name__}: {error}{place}")
 
 
 def _name(path: str) -> str:
