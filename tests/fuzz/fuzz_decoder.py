@@ -1,10 +1,10 @@
 """
 Let atheris look for a message that a decoder does not survive.
 
-``python tests/fuzz/fuzz_decoder.py NAME CORPUS [options of libFuzzer]``; without words it writes the
-names. It starts from the real
-messages that the decoder reads, learns which bytes lead to lines of code that none led to before,
-and keeps what it learned in the folder CORPUS. What it finds becomes a test.
+``python tests/fuzz/fuzz_decoder.py NAME CORPUS [options of libFuzzer]``; without words it writes
+the names. It starts from the real messages that the decoder reads, learns which bytes lead to lines
+of code that none led to before, and keeps what it learned in the folder CORPUS. What it finds
+becomes a test.
 """
 
 from __future__ import annotations
