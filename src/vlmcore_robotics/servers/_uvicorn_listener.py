@@ -138,7 +138,10 @@ class _Connection(H11Protocol):
         self._watch_reading()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        try:
+            super().data_received(data)
+        except ValueError:  # a length of thousands of digits, before h11 0.16
+            self._hang_up(400, "the request is none of HTTP")
         self._watch_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
