@@ -154,20 +154,7 @@ class LeRobotPolicy:
             frame_size=frame_size,
         )
         model = _runtime().load(called, folder, device=device, download=download)
-        info = PolicyInfo(
-            name=called,
-            action_names=fitting.action_names,
-            action_units=fitting.action_units,
-            state_names=fitting.state_names,
-            cameras=fitting.camera_specs,
-            horizon=_tried(called, model, features),
-            rate_hz=fitting.rate_hz,
-            metadata={
-                "policy_type": features.kind,
-                "lerobot": _runtime().VERSION,
-                "policy_contract": features.document,
-            },
-        )
+        info = _info(called, model, features, fitting)
         return cls(model, info=info, features=features, fitting=fitting)
 
     @property
@@ -272,6 +259,23 @@ def _renamed(rename: Mapping[str, str | None] | None) -> Mapping[str, str | None
     ):
         raise ContractError("rename", f"got {said!r:.80}, expected keys of features by cameras")
     return dict(said)
+
+
+def _info(policy: str, model: Model, features: PolicyFeatures, fitting: Fitting) -> PolicyInfo:
+    return PolicyInfo(
+        name=policy,
+        action_names=fitting.action_names,
+        action_units=fitting.action_units,
+        state_names=fitting.state_names,
+        cameras=fitting.camera_specs,
+        horizon=_tried(policy, model, features),
+        rate_hz=fitting.rate_hz,
+        metadata={
+            "policy_type": features.kind,
+            "lerobot": _runtime().VERSION,
+            "policy_contract": features.document,
+        },
+    )
 
 
 def _tried(policy: str, model: Model, features: PolicyFeatures) -> int:
