@@ -55,8 +55,10 @@ def recorder_of(
 
     Raises:
         EpisodeError: If the file is there, or cannot be written.
+        PolicyError: If the policy is behind a server that cannot be reached.
         MissingDependencyError: If frames are to be kept, and Pillow is not installed.
     """
+    _ = policy.info  # a server that cannot be reached is told before there is a file
     start = None if arguments.previous == _UNKNOWN else state_as_command(robot)
     header = EpisodeHeader(embodiment=robot, made_by=f"vlmcore {vlmcore.__version__}")
     return FlightRecorder(

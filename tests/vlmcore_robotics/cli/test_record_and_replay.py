@@ -117,6 +117,15 @@ def test_a_file_that_is_there_is_not_overwritten(policy, robot, path: Path) -> N
     assert "exists already" in done.err
 
 
+def test_a_server_that_cannot_be_reached_leaves_no_file(policy, robot, path: Path) -> None:
+    """
+    The next try may use the same name.
+    """
+    done = policy("record", "ws://127.0.0.1:1", path, "--embodiment", robot)
+    assert (1, False) == (done.code, path.exists())
+    assert "nothing listens there" in done.err
+
+
 def test_a_replay_says_the_same_of_the_same_limits(policy, robot, path: Path) -> None:
     """
     The robot of the episode is taken, unless another one is said.

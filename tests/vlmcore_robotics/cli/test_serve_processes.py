@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -31,7 +32,8 @@ from vlmcore.testing import ScriptedPolicy
 
 def slow():
     def answer(seen):
-        open(os.environ["BEGAN"], "w").close()
+        with open(os.environ["BEGAN"], "w") as began:
+            began.write("x")
         with open(os.environ["GO"]) as go:  # a pipe: waits for whoever writes to it
             go.read()
         return [[0.05, 0.05]] * 2
@@ -111,6 +113,9 @@ def test_what_is_in_hand_is_answered_before_it_ends(serve, robot, tmp_path: Path
     began, go = tmp_path / "began", tmp_path / "go"
     os.mkfifo(began)
     os.mkfifo(go)
+    listening = os.open(began, os.O_RDONLY | os.O_NONBLOCK)
+    heard = select.poll()
+    heard.register(listening, select.POLLIN)
     tests = Path(__file__).parents[2]
     path = os.pathsep.join([str(tmp_path), str(tests)])
     serving = serve(
@@ -127,10 +132,11 @@ def test_what_is_in_hand_is_answered_before_it_ends(serve, robot, tmp_path: Path
         stdout=subprocess.PIPE,
         text=True,
     )
-    began.open().close()  # the inference has begun
+    assert heard.poll(60_000), "the inference has not begun"
     serving.process.send_signal(signal.SIGINT)
     with go.open("w") as pipe:
         pipe.write("go")
+    os.close(listening)
     out, _ = asking.communicate(timeout=60)
     _, err = serving.process.communicate(timeout=60)
     assert (0, 2) == (asking.returncode, len(json.loads(out)["chunk"]["actions"]))
