@@ -170,12 +170,11 @@ def as_tuple(value: Any) -> Any:
     Make a tuple of what is a sequence, and leave everything else as it is.
 
     Text is not a sequence of names, and neither is an array without axes, which only says that it
-    can be iterated over: a check that follows refuses them. Texts become plain ones: those of NumPy
-    print themselves as such, and those of a class of its own may say what they are equal to.
+    can be iterated over: a check that follows refuses them. Texts in it become plain ones.
     """
     if not isinstance(value, Iterable) or isinstance(value, str):
         return value
-    try:
+    try:  # a text of another class may say what it is equal to
         return tuple(str.__str__(each) if isinstance(each, str) else each for each in value)
     except TypeError:
         return value

@@ -14,7 +14,13 @@ from vlmcore.cli._terminal import Terminal
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore_robotics.wire.groot_layout import ActionStream, GrootLayout, StateSlice, VideoKey
-from vlmcore_robotics.wire.layouts import aloha_layout, droid_layout, libero_layout
+from vlmcore_robotics.wire.layouts import (
+    aloha_layout,
+    droid_layout,
+    libero_layout,
+    plain_groot_layout,
+    plain_layout,
+)
 from vlmcore_robotics.wire.observation_layout import (
     CameraKey,
     ImageAxes,
@@ -59,7 +65,7 @@ def openpi_layout_of(word: str | None, robot: Embodiment, terminal: Terminal) ->
     if word in LAYOUTS:
         return _fitting(LAYOUTS[word](), robot)
     if word == _PLAIN:
-        layout = _plain(robot)
+        layout = plain_layout(robot)
         keys = [camera.key for camera in layout.cameras] + [part.key for part in layout.state]
         said = ", ".join("/".join(key) for key in (*keys, layout.prompt))
         terminal.note(f"the keys of requests are {said}: --layout says others")
@@ -77,12 +83,7 @@ def groot_layout_of(word: str | None, robot: Embodiment, terminal: Terminal) -> 
         ContractError: If there is none; its field is ``--layout``, or the file.
     """
     if word is None or word == _PLAIN:
-        layout = GrootLayout(
-            video=[VideoKey(key=key, camera=name) for name, key in _short(robot)],
-            state=[StateSlice(key="state", start=0, end=len(robot.state_names))],
-            action=[ActionStream(key="action", names=robot.actions.names)],
-            language="annotation.human.task_description",
-        )
+        layout = plain_groot_layout(robot)
         keys = ", ".join(video.key for video in layout.video)
         terminal.note(
             f"the modality keys are {keys}, state, action and {layout.language}: --layout says "
@@ -113,20 +114,6 @@ def _fitting(layout: ObservationLayout, robot: Embodiment) -> ObservationLayout:
             "--layout", f"got the cameras {missing}, expected those of {robot.name!r}: {cameras}"
         )
     return layout
-
-
-def _plain(robot: Embodiment) -> ObservationLayout:
-    return ObservationLayout(
-        cameras=[CameraKey(camera=name, key=f"observation/{key}") for name, key in _short(robot)],
-        state=[StateKey(key="observation/state", count=len(robot.state_names))],
-    )
-
-
-def _short(robot: Embodiment) -> list[tuple[str, str]]:
-    """Pair each camera with its name or, where that tells them apart, the last part of it."""
-    names = robot.camera_names
-    short = [name.rpartition(".")[2] or name for name in names]
-    return list(zip(names, short if len(set(short)) == len(short) else names, strict=True))
 
 
 def _openpi(value: Mapping[str, Any]) -> ObservationLayout:
