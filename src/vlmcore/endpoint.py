@@ -10,13 +10,14 @@ import attrs
 
 from vlmcore.errors import EndpointError
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "is_public_address"]
 
 _LONGEST = 2048
 _LONGEST_NAME = 253
 _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _ENCRYPTED = {"http": "https", "ws": "wss"}  # what each becomes
 _WITHOUT_PATH = frozenset(("tcp",))
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # an IPv4 address in its last 32 bits
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -159,6 +160,30 @@ class Endpoint:
 
     def __str__(self) -> str:
         return self.url
+
+
+def is_public_address(text: str) -> bool:
+    """
+    Say whether *text* is an IP address of one host that anybody on the internet can reach.
+
+    Addresses of this machine, of private and shared networks, of a link and of many hosts are not
+    public, nor is an IPv6 address that stands for such an IPv4 address. A name is no address.
+
+    Example:
+        >>> is_public_address("1.1.1.1"), is_public_address("169.254.169.254")
+        (True, False)
+    """
+    address = _address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.sixtofour or address.teredo:  # tunnels, whose end may be anywhere
+            return False
+        if address in _TRANSLATED:
+            address = ipaddress.IPv4Address(address.packed[-4:])
+        else:
+            address = address.ipv4_mapped or address
+    if address is None or address.is_multicast or address.is_reserved:
+        return False
+    return address.is_global
 
 
 def _shown(text: object) -> str:

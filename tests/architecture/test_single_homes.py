@@ -29,7 +29,7 @@ FACTS = {
     ("vlmcore_robotics.servers.http", 8787): "the port of the HTTP protocol",
     ("vlmcore_robotics.servers.websocket", 8000): "the port of openpi",
     ("vlmcore_robotics.servers.zeromq", 5555): "the port of GR00T",
-    ("vlmcore_robotics.clients._tcp", 1 << 18): "bytes read at a time",
+    ("vlmcore._net.tcp", 1 << 18): "bytes read at a time",
     ("vlmcore_robotics.clients._websocket_line", 1 << 18): "bytes of a request held twice",
     ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",
 }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vlmcore.endpoint import Endpoint
+from vlmcore.endpoint import Endpoint, is_public_address
 from vlmcore.errors import EndpointError
 
 ANY = ("http", "https", "ws", "wss", "tcp")
@@ -332,3 +332,43 @@ def test_any_text_is_an_endpoint_that_reads_the_same_again_or_our_error(
     again = Endpoint.parse(str(endpoint), schemes=ANY, allow_remote=allow_remote)
     assert endpoint == again
     assert endpoint.is_loopback or allow_remote
+
+
+@pytest.mark.parametrize(
+    "address", ["1.1.1.1", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+)
+def test_an_address_of_the_internet_is_public(address: str) -> None:
+    """
+    Also an IPv4 address in the dress of IPv6, as a network without IPv4 hands them out.
+    """
+    assert is_public_address(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "0.0.0.0",
+        "10.0.0.5",
+        "100.64.0.1",
+        "169.254.169.254",
+        "224.0.0.1",
+        "240.0.0.1",
+        "192.0.2.1",
+        "::1",
+        "fc00::1",
+        "fe80::1",
+        "fe80::1%eth0",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "2130706433",
+        "localhost",
+        "",
+    ],
+)
+def test_an_address_inside_a_network_is_not_public(address: str) -> None:
+    """
+    Nor is one of many hosts, one that stands for such an address, or a name.
+    """
+    assert not is_public_address(address)

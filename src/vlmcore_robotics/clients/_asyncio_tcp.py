@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from vlmcore._net.lookup import Lookup
 from vlmcore.endpoint import Endpoint
-from vlmcore_robotics.clients._lookup import Lookup
 
 if TYPE_CHECKING:
     import ssl

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from vlmcore._net.deadline import Deadline
+from vlmcore._net.tcp import TcpConnection
 from vlmcore_robotics.clients._asyncio_tcp import AsyncTcpConnection
 from vlmcore_robotics.clients._boundary import Stage
-from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._line import Line
-from vlmcore_robotics.clients._tcp import TcpConnection
 from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.clients._turns import FAREWELL_S, AsyncClient, BlockingClient
 

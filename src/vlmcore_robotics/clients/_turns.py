@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from vlmcore._net.deadline import Deadline
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import PolicyError, PolicyUnavailableError, VlmcoreError
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore_robotics.clients._boundary import Stage
-from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._terms import Terms
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from contextlib import suppress
 import zmq
 from zmq.utils.monitor import parse_monitor_message
 
+from vlmcore._net.deadline import Deadline
 from vlmcore.errors import PolicyProtocolError
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
-from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.wire.session import Session
 
 __all__ = ["ZmqLine"]

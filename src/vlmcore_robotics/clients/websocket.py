@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import final
 
+from vlmcore._net.deadline import Deadline
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -12,7 +13,6 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
-from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._openpi_words import OpenPIWords
 from vlmcore_robotics.clients._streams import StreamClient
 from vlmcore_robotics.wire.observation_layout import ObservationLayout

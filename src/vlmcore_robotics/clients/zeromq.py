@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
+from vlmcore._net.deadline import Deadline
+from vlmcore._net.lookup import Lookup
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -11,9 +13,7 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Stage
-from vlmcore_robotics.clients._deadline import Deadline
 from vlmcore_robotics.clients._groot_words import GrootWords
-from vlmcore_robotics.clients._lookup import Lookup
 from vlmcore_robotics.clients._turns import BlockingClient
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory

@@ -9,10 +9,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from vlmcore.endpoint import Endpoint
-from vlmcore_robotics.clients._deadline import Deadline
+from vlmcore._net.deadline import Deadline
+from vlmcore.endpoint import Endpoint, is_public_address
+from vlmcore.errors import EndpointError
 
-__all__ = ["Lookup"]
+__all__ = ["Lookup", "require_public"]
 
 _UNDER_WAY = threading.BoundedSemaphore(16)  # those that nobody waits for any more too
 
@@ -91,3 +92,20 @@ class Lookup:
     def _asked(self, flags: int) -> list[Any]:
         host, port = self._where
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+
+
+def require_public(endpoint: Endpoint, found: list[Any]) -> None:
+    """
+    Require that all addresses of *endpoint* are of the internet, and none of a network in here.
+
+    Args:
+        endpoint: What was looked up.
+        found: What was found, as `Lookup.found` returns it.
+
+    Raises:
+        EndpointError: If one is not.
+    """
+    if not all(is_public_address(str(address[0])) for *_, address in found):
+        raise EndpointError(
+            endpoint.origin, "got a host in a private network, expected one of the internet"
+        )

@@ -8,9 +8,9 @@ import socket
 import ssl
 from typing import Any
 
+from vlmcore._net.deadline import Deadline
+from vlmcore._net.lookup import Lookup, require_public
 from vlmcore.endpoint import Endpoint
-from vlmcore_robotics.clients._deadline import Deadline
-from vlmcore_robotics.clients._lookup import Lookup
 
 __all__ = ["TcpConnection"]
 
@@ -30,17 +30,33 @@ class TcpConnection:
         self._lookup: Lookup | None = None
         self._is_cut = False
 
-    def open(self, endpoint: Endpoint, tls: ssl.SSLContext | None, deadline: Deadline) -> None:
+    def open(
+        self,
+        endpoint: Endpoint,
+        tls: ssl.SSLContext | None,
+        deadline: Deadline,
+        *,
+        only_public: bool = False,
+    ) -> None:
         """
         Connect to the first address that answers, and check who answers.
 
+        Args:
+            endpoint: Where to connect.
+            tls: How it proves who it is; ``None`` where nothing is encrypted.
+            deadline: When it has to be connected.
+            only_public: Whether every address that is found has to be one of the internet.
+
         Raises:
-            OSError: If none does, or it cannot prove that it is *endpoint*.
+            EndpointError: If one is not; nothing was dialled.
+            OSError: If none answers, or it cannot prove that it is *endpoint*.
         """
         self._lookup = lookup = Lookup(endpoint)
         if self._is_cut:
             lookup.cut()
         found = lookup.found(deadline)
+        if only_public:
+            require_public(endpoint, found)
         for i, (family, kind, protocol, _, address) in enumerate(found):
             try:
                 self._dial(socket.socket(family, kind, protocol), address, deadline)
