@@ -20,6 +20,7 @@ __all__ = [
     "HttpLimits",
     "ImageLimits",
     "ModelLimits",
+    "MusicLimits",
     "PromptLimits",
     "WireLimits",
     "require_at_most",
@@ -39,14 +40,21 @@ def require_at_most(limit: str, actual: int, allowed: int) -> None:
         raise LimitExceededError(limit, actual, allowed)
 
 
-def _require_positive_fields(group: attrs.AttrsInstance) -> None:
-    for name, value in attrs.asdict(group).items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ContractError(name, f"got {value!r}, expected a whole number of at least 1")
+@attrs.frozen(kw_only=True)
+class _Bounds:
+    """A group of bounds: whole numbers of at least 1."""
+
+    def __attrs_post_init__(self) -> None:
+        for field in attrs.fields(type(self)):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ContractError(
+                    field.name, f"got {value!r}, expected a whole number of at least 1"
+                )
 
 
 @attrs.frozen(kw_only=True)
-class ContractLimits:
+class ContractLimits(_Bounds):
     """
     How large the contracts of robots are, so that what reads them can count on it.
 
@@ -76,12 +84,9 @@ class ContractLimits:
     max_frame_pixels: int = 16 * _MIB
     max_rate_hz: int = 10_000
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class ChartLimits:
+class ChartLimits(_Bounds):
     """
     How large pictures of chunks get, whatever the chunk.
 
@@ -101,12 +106,9 @@ class ChartLimits:
     max_panels: int = 64
     min_panel_px: int = 44
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class DocumentLimits:
+class DocumentLimits(_Bounds):
     """
     What the door of JSON documents lets in.
 
@@ -124,12 +126,9 @@ class DocumentLimits:
     max_faults: int = 100
     max_error_characters: int = 1000
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class EpisodeLimits:
+class EpisodeLimits(_Bounds):
     """
     What the door of recorded episodes lets in, line by line, and what is written.
 
@@ -152,9 +151,6 @@ class EpisodeLimits:
     max_frame_bytes: int = 8 * _MIB
     max_frames_bytes: int = 45 * _MIB
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
     @property
     def of_a_line(self) -> DocumentLimits:
         """The limits of one line, as of a document."""
@@ -166,7 +162,7 @@ class EpisodeLimits:
 
 
 @attrs.frozen(kw_only=True)
-class DatasetLimits:
+class DatasetLimits(_Bounds):
     """
     What is read of a data set of robot episodes: tables, videos, and what is said about them.
 
@@ -194,9 +190,6 @@ class DatasetLimits:
     max_frame_bytes: int = 16 * _MIB
     max_frame_pixels: int = 16 * _MIB
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
     @property
     def of_files(self) -> EpisodeLimits:
         """The limits of one file, as of an episode."""
@@ -204,7 +197,7 @@ class DatasetLimits:
 
 
 @attrs.frozen(kw_only=True)
-class ImageLimits:
+class ImageLimits(_Bounds):
     """
     What the image door lets in.
 
@@ -229,12 +222,9 @@ class ImageLimits:
     max_blocks: int = 1 << 16
     max_scans: int = 64
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class PromptLimits:
+class PromptLimits(_Bounds):
     """
     What one prompt may hold.
 
@@ -250,12 +240,9 @@ class PromptLimits:
     max_video_frames: int = 1024
     max_new_tokens: int = 1 << 20
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class ModelLimits:
+class ModelLimits(_Bounds):
     """
     What is read of a model's files to find out what they are.
 
@@ -269,12 +256,9 @@ class ModelLimits:
     max_index_bytes: int = 64 * _MIB
     max_header_bytes: int = 100 * _MIB
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class WireLimits:
+class WireLimits(_Bounds):
     """
     What one message of a policy or of its caller may hold, read from the wire or written to it.
 
@@ -304,12 +288,9 @@ class WireLimits:
     max_rank: int = 6
     max_array_header_bytes: int = 1024
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
-
 
 @attrs.frozen(kw_only=True)
-class HttpLimits:
+class HttpLimits(_Bounds):
     """
     What one message of the HTTP protocol may hold, read from the wire or written to it.
 
@@ -334,5 +315,26 @@ class HttpLimits:
     max_frame_pixels: int = 16 * _MIB
     max_decoded_bytes: int = 64 * _MIB
 
-    def __attrs_post_init__(self) -> None:
-        _require_positive_fields(self)
+
+@attrs.frozen(kw_only=True)
+class MusicLimits(_Bounds):
+    """
+    What is sent to a service that makes music, and what of its answers is read.
+
+    Attributes:
+        max_reference_bytes: Size of the recording that a cover is made of.
+        max_audio_bytes: Size of the encoded audio that comes, however it comes.
+        max_answer_bytes: Size of a whole answer: the audio in hex, twice, and what is said of it.
+        max_event_bytes: Size of one event of a stream, or of an answer, without its audio.
+        max_head_bytes: Size of the headers of an answer.
+        max_url_characters: Characters of an address of audio.
+        max_decoded_bytes: Size of a clip once decoded; half an hour in stereo has 0.6 GiB.
+    """
+
+    max_reference_bytes: int = 50_000_000
+    max_audio_bytes: int = 128 * _MIB
+    max_answer_bytes: int = 640 * _MIB
+    max_event_bytes: int = _MIB
+    max_head_bytes: int = 65_536
+    max_url_characters: int = 8192
+    max_decoded_bytes: int = 2048 * _MIB

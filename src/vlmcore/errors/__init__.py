@@ -10,7 +10,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  └─ LimitExceededError                  a size is over a declared limit
     ├─ EndpointError (ValueError)             an address that may not be dialled
     ├─ EpisodeError (ValueError)              a file of an episode cannot be written or read
-    ├─ MediaError (ValueError)                an image or video cannot be read
+    ├─ MediaError (ValueError)                an image, video or audio cannot be read
     │  └─ MediaLimitError                     it is larger than the limits allow
     ├─ MissingDependencyError (ImportError)   an optional package is not installed
     ├─ ModelError                             a model cannot be used
@@ -18,6 +18,19 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ UnsupportedModelError               found, but not of a kind that we can run
     │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
     │  └─ GenerationError                     it failed while generating
+    ├─ MusicError                             a service made no music
+    │  ├─ MusicUnavailableError (ConnectionError)  it cannot be reached
+    │  ├─ MusicTimeoutError (TimeoutError)    it did not end in time
+    │  ├─ MusicCancelledError                 the caller ended the call
+    │  ├─ MusicProtocolError                  it broke its protocol
+    │  ├─ MusicIncompleteError                the audio ended before it was whole
+    │  └─ MusicRefusedError                   it answered with an error of its own
+    │     ├─ MusicRateLimitError              too much was asked in a short time
+    │     ├─ MusicBusyError                   it failed on its side
+    │     ├─ MusicKeyError                    the key
+    │     ├─ MusicBalanceError                the money
+    │     ├─ MusicBlockedError                the content
+    │     └─ MusicParametersError             the parameters
     ├─ PolicyError                            a policy cannot be used
     │  ├─ PolicyUnavailableError (ConnectionError)  it cannot be reached
     │  ├─ PolicyTimeoutError (TimeoutError)   it was reached, and then silent for too long
@@ -41,6 +54,21 @@ from vlmcore.errors._models import (
     ModelError,
     ModelMemoryError,
     UnsupportedModelError,
+)
+from vlmcore.errors._music import (
+    MusicBalanceError,
+    MusicBlockedError,
+    MusicBusyError,
+    MusicCancelledError,
+    MusicError,
+    MusicIncompleteError,
+    MusicKeyError,
+    MusicParametersError,
+    MusicProtocolError,
+    MusicRateLimitError,
+    MusicRefusedError,
+    MusicTimeoutError,
+    MusicUnavailableError,
 )
 from vlmcore.errors._robots import (
     PolicyError,
@@ -77,6 +105,19 @@ __all__ = [
     "ModelAccessError",
     "ModelError",
     "ModelMemoryError",
+    "MusicBalanceError",
+    "MusicBlockedError",
+    "MusicBusyError",
+    "MusicCancelledError",
+    "MusicError",
+    "MusicIncompleteError",
+    "MusicKeyError",
+    "MusicParametersError",
+    "MusicProtocolError",
+    "MusicRateLimitError",
+    "MusicRefusedError",
+    "MusicTimeoutError",
+    "MusicUnavailableError",
     "PolicyError",
     "PolicyProtocolError",
     "PolicyRefusedError",

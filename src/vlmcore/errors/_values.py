@@ -126,7 +126,7 @@ class EpisodeError(VlmcoreError, ValueError):
 
 class MediaError(VlmcoreError, ValueError):
     """
-    An image or a video cannot be read.
+    An image, a video or audio cannot be read.
 
     Attributes:
         source: What was being read, in words a person recognises (a path, ``"data URL"``, ...).
@@ -144,10 +144,11 @@ class MediaError(VlmcoreError, ValueError):
 
 class MediaLimitError(MediaError):
     """
-    An image or a video is larger than the limits allow; it was refused before decoding.
+    An image, a video or audio is larger than the limits allow; it was refused before decoding.
 
     Attributes:
-        limit: The name of the limit, a field of `vlmcore.limits.ImageLimits`.
+        limit: The name of the limit, a field of `vlmcore.limits.ImageLimits` or
+            `vlmcore.limits.MusicLimits`.
         actual: The size that its header declares.
         allowed: The largest size that the limit allows.
     """
