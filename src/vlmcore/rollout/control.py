@@ -55,7 +55,8 @@ class ControlLoop:
     Gives a robot one vetted command at each tick, at the rate of its action space.
 
     A tick is late if the one before took longer than a period; it is counted, the beat starts anew
-    from there, and no tick is made up for.
+    from there, and no tick is made up for. Two commands are never less than a period apart, however
+    long the broker took to give them; but one to stand still after an error is sent at once.
 
     However a run ends, by its number of steps, by `stop`, by an error of the robot, of the policy
     or of the recorder, or by Ctrl-C, the robot is told to stand still before `run` returns or
@@ -200,7 +201,7 @@ class ControlLoop:
 
     def _drive(self, steps: int | None) -> None:
         period_s = 1 / self._rules.actions.rate_hz
-        beat = Metronome(period_s, clock=self._clock, sleep=self._sleep)
+        self._beat = beat = Metronome(period_s, clock=self._clock, sleep=self._sleep)
         try:
             while steps is None or self._counts.ticks < steps:
                 is_late = beat.wait()
@@ -212,7 +213,7 @@ class ControlLoop:
                 beat.wait()  # the last command, too, lasts for its period
         except BaseException:
             with suppress(Exception):  # what ended the run says more
-                self._stand_still()
+                self._stand_still(at_once=True)
             raise
         self._stand_still()
 
@@ -236,14 +237,16 @@ class ControlLoop:
         self._count(held=is_starved, remedied=vetted.report.changed)
         self._send(vetted)
 
-    def _stand_still(self) -> None:
+    def _stand_still(self, *, at_once: bool = False) -> None:
         command, now_s = self._last_command, self._clock()
-        self._send(hold_still(self._rules, last_command=command, now_s=now_s))
+        self._send(hold_still(self._rules, last_command=command, now_s=now_s), at_once=at_once)
 
-    def _send(self, vetted: VettedChunk) -> None:
+    def _send(self, vetted: VettedChunk, *, at_once: bool = False) -> None:
         """Hand a step on, then write it down, whether it could be handed on or not."""
         before, sent = self._last_command, 0
         try:
+            if not at_once:
+                self._beat.wait_to_send()
             hand_off(
                 vetted,
                 self._sink,

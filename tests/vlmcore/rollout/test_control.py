@@ -11,6 +11,7 @@ import pytest
 
 from control_cases import FAR, AtOnce, Clock, Counting, Later, Sink, gate, seen
 from safety_cases import JOINT
+from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import (
     ActionDim,
     ActionSpace,
@@ -91,6 +92,49 @@ def test_late_ticks_are_counted_and_never_caught_up_by_a_burst() -> None:
     assert LoopCounts(ticks=9, late=2, held=1) == rig.run(9)
     gaps = np.diff(rig.sink.at_s[:-1])
     assert [0.05, 0.05, 0.3, 0.05, 0.05, 0.12, 0.05, 0.05] == pytest.approx(gaps.tolist())
+
+
+@pytest.mark.parametrize(
+    ("inference_s", "gaps"),
+    [
+        (0.03, [0.05, 0.05, 0.05, 0.05, 0.05, 0.05]),
+        (0.2, [0.05, 0.25, 0.05, 0.25, 0.05, 0.05]),
+    ],
+)
+def test_commands_are_a_period_apart_also_where_the_broker_waits_for_its_policy(
+    inference_s: float, gaps: list[float]
+) -> None:
+    """
+    What a chunk has ready does not follow at once after the step that waited for the chunk.
+    """
+    rig = Rig()
+
+    class Slow(Counting):
+        def infer(self, observation: Observation, /) -> ActionChunk:
+            rig.clock.sleep(inference_s)
+            return super().infer(observation)
+
+    broker = ChunkBroker(Slow(), gate(), replan_every=2)
+    clock = {"clock": rig.clock, "sleep": rig.clock.sleep}
+    loop = ControlLoop(broker, rig.sink, observe=rig.observe, max_age_s=5.0, **clock)
+    loop.run(last_command=[0.0], steps=6)
+    assert gaps == pytest.approx(np.diff(rig.sink.at_s).tolist())
+
+
+def test_after_an_error_the_robot_is_told_to_stand_still_at_once() -> None:
+    """
+    A stop does not wait until the command before it has lasted for its period.
+    """
+
+    def pull_the_plug(count: int) -> None:
+        if count == 2:
+            raise OSError
+
+    rig = Rig()
+    rig.sink.then = pull_the_plug
+    with pytest.raises(OSError):  # noqa: PT011 - it is the one above
+        rig.run()
+    assert [0, 0.05, 0.1, 0.1] == pytest.approx([each - 100 for each in rig.sink.at_s])
 
 
 def test_a_run_ends_when_it_is_told_to_stop() -> None:

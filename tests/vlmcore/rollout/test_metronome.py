@@ -67,3 +67,36 @@ def test_a_sleep_that_wakes_early_is_slept_again() -> None:
     clock = Clock()
     at_s, _ = beats(0, 0, clock=clock, sleep=lambda s: clock.sleep(max(s / 2, 1e-4)))
     assert [100, 100.05, 100.1] == pytest.approx(at_s, abs=2e-4)
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.15), st.floats(0, 0.04)), min_size=2, max_size=50))
+def test_what_is_sent_is_never_less_than_a_period_apart(busy: list[tuple[float, float]]) -> None:
+    """
+    Wherever in its tick it is ready, and however long is worked after it was sent.
+    """
+    clock = Clock()
+    metronome, sent_at_s = Metronome(PERIOD_S, clock=clock, sleep=clock.sleep), []
+    for before, after in busy:
+        metronome.wait()
+        clock.now_s += before
+        metronome.wait_to_send()
+        sent_at_s.append(clock())
+        clock.now_s += after
+    gaps = np.diff(sent_at_s)
+    assert gaps.min() >= PERIOD_S - 1e-9
+    longest = max(before for before, _ in busy)
+    assert gaps.max() <= 2 * PERIOD_S + longest + 1e-9
+
+
+@given(st.lists(st.floats(0, 0.04), min_size=1, max_size=300))
+def test_what_is_sent_does_not_drift(busy: list[float]) -> None:
+    """
+    It comes as long after its tick as the longest work before it, and no longer.
+    """
+    clock = Clock()
+    metronome = Metronome(PERIOD_S, clock=clock, sleep=clock.sleep)
+    for seconds in busy:
+        assert not metronome.wait()
+        clock.now_s += seconds
+        metronome.wait_to_send()
+    assert 100 + (len(busy) - 1) * PERIOD_S + max(busy) == pytest.approx(clock(), abs=1e-9)
