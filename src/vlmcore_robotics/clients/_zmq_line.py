@@ -3,7 +3,9 @@ The door to the ZeroMQ of clients: one connection, on which requests and answers
 
 A line has a context of its own, so that nobody else can end it, and nothing of it is left once it
 is closed: no socket, no thread. It connects once. ZeroMQ would connect again by itself, and send a
-request to a server that does not know what went before; here that is up to who asks.
+request to a server that does not know what went before; here that is up to who asks. ZeroMQ is told
+to wait with that for as long as it can, and not to leave it: then it would throw away an answer
+that the end of the connection comes right after.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from vlmcore_robotics.wire.session import Session
 __all__ = ["ZmqLine"]
 
 _REFUSED = (zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+_NEVER_MS = 1 << 30  # twelve days before it would connect again: the line is closed long before
 _QUIET_S, _BETWEEN_S, _PROBES = 60, 10, 6  # how the kernel finds out that a silent peer is gone
 
 
@@ -147,7 +150,7 @@ class ZmqLine:
         is_ipv6 = ":" in host
         for option, value in (
             (zmq.LINGER, 0),
-            (zmq.RECONNECT_IVL, -1),
+            (zmq.RECONNECT_IVL, _NEVER_MS),
             (zmq.HANDSHAKE_IVL, 0),  # the deadline of the call says how long it may take
             (zmq.IPV6, int(is_ipv6)),
             (zmq.MAXMSGSIZE, self._max_bytes),

@@ -93,10 +93,7 @@ def try_on(client: str, behaviour: Behaviour) -> str:
         first = outcome(policy)
         if time.monotonic() - began_at_s > timeout_s + SLACK_S:
             return f"the call took {time.monotonic() - began_at_s:.1f} s"
-        # libzmq drops an answer that a farewell comes right after.
-        is_lost = behaviour is B.HANGS_UP_AFTER_ANSWERING and protocol is PolicyProtocol.GROOT
-        problem = unfit(behaviour, first)
-        if problem and not (is_lost and isinstance(first, PolicyProtocolError)):
+        if problem := unfit(behaviour, first):
             return problem
         server.become(B.GOOD)
         second = outcome(policy)
