@@ -262,11 +262,12 @@ class PolicyRuntime:
 
     def _submitted(self, action: Callable[[], _Result]) -> Future[_Result]:
         """Queue *action*, unless too much is queued; count it while it is in hand."""
+        waiting = [action]  # may hold many frames; what is cancelled stays in the queue
 
         def counted() -> _Result:
             outcome: object = None
             try:
-                outcome = result = self._guarded(action)
+                outcome = result = self._guarded(waiting.pop())
             except VlmcoreError as error:
                 outcome = error
                 raise
@@ -276,6 +277,7 @@ class PolicyRuntime:
 
         def dropped(future: Future[_Result]) -> None:
             if future.cancelled():
+                waiting.clear()
                 self._let_out(None)
 
         self._take_in()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
+import weakref
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -135,6 +137,23 @@ def test_what_is_cancelled_before_its_turn_is_never_asked() -> None:
         with pytest.raises(CancelledError):
             second.result(10)
     assert [1.0] == policy.asked
+
+
+def test_what_is_cancelled_is_not_held_until_its_turn() -> None:
+    """
+    Clients that sent large frames and left filled the memory while one inference ran.
+    """
+    policy = Gated()
+    with PolicyRuntime(policy) as runtime:
+        runtime.submit(SEEN)
+        assert policy.busy.wait(10)
+        seen = seen_at(2.0)
+        is_held = weakref.ref(seen)
+        assert runtime.submit(seen).cancel()
+        del seen
+        gc.collect()
+        assert is_held() is None
+        policy.go.set()
 
 
 def test_an_error_of_the_policy_is_told_by_its_class_and_logged_whole(
