@@ -6,6 +6,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
@@ -100,6 +101,7 @@ class Listener:
             close_timeout=_CLOSE_TIMEOUT_S,
             server_header=None,
             logger=_QUIET,
+            create_connection=_Connection,
         )
         return int(next(iter(self._server.sockets)).getsockname()[1])
 
@@ -125,3 +127,29 @@ class Listener:
             return connection.respond(refusal.status, f"{refusal.words}\n")
         words = self._answer(request.path)
         return None if words is None else connection.respond(200, words)
+
+
+class _Connection(ServerConnection):
+    """One that reads no more from a peer that takes no answers: the package pongs without end."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._is_full = False
+        self._is_held = False
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_full and not self._is_held and self.transport.is_reading():
+            self._is_held = True
+            self.transport.pause_reading()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._is_full = False
+        if self._is_held:
+            self._is_held = False
+            self.transport.resume_reading()

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import attrs
@@ -19,6 +19,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from client_cases import exactly
+from http_server_cases import address
 from openpi_cases import (
     INFO,
     LAYOUT,
@@ -44,6 +46,10 @@ from vlmcore_robotics.wire.openpi import OpenPICodec
 CODEC = OpenPICodec(policy="scripted", layout=LAYOUT, action_names=NAMES)
 REQUEST = CODEC.encode_request(SEEN)
 KEY = Secret("sk-123456")
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
 
 
 def dial(url: str, **options: Any) -> ClientConnection:
@@ -352,6 +358,27 @@ def test_the_request_of_a_client_that_left_is_not_computed() -> None:
         assert one.recv(10)
         time.sleep(0.1)
         assert 1 == policy.asked
+
+
+def test_pings_are_not_read_without_end_while_their_answers_are_not_taken() -> None:
+    """
+    The answers filled the memory of the server. Once they are taken, all goes on.
+    """
+    ping, pong = b"\x89\xfd\0\0\0\0".ljust(131, b"x"), b"\x8a\x7d".ljust(127, b"x")
+    most = 12 << 20  # what the kernel keeps is less
+    with serving() as url, socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect(address(url))
+        peer.sendall(HANDSHAKE)
+        peer.settimeout(1)
+        sent = 0
+        with suppress(TimeoutError):
+            while sent < most:
+                sent += peer.send(ping * 1000)
+        assert sent < most
+        peer.settimeout(10)
+        heard = exactly(peer, len(pong) * (sent // len(ping)))
+        assert pong in heard
 
 
 def test_clients_of_one_policy_get_their_own_answers() -> None:
