@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from vlmcore.errors import ContractError
 
-__all__ = ["REDACTED", "Secret", "redact"]
+__all__ = ["REDACTED", "Secret", "last_words", "redact"]
 
 #: What stands where a secret stood.
 REDACTED = "[REDACTED]"
@@ -115,6 +115,25 @@ class Secret:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ContractError("secret", f"got {self!r} to pickle, expected it to stay in its process")
+
+
+def last_words(text: str) -> str:
+    """
+    Take from a traceback what it ends with, without the places in its files; other text whole.
+
+    It is not made fit to be shown: that is `redact`.
+
+    Example:
+        >>> last_words('Traceback:\\n  File "/home/me/arm.py", line 1\\n    x[0]\\nKeyError: 0')
+        'KeyError: 0'
+    """
+    lines = text.splitlines()
+    places = [i for i, line in enumerate(lines) if line.startswith('  File "')]
+    if not places:
+        return text
+    rest = lines[places[-1] :]
+    ends = [i for i, line in enumerate(rest) if line.strip() and not line.startswith(" ")]
+    return "\n".join(rest[ends[0] :]) if ends else ""
 
 
 def redact(text: str, *secrets: Secret | None, max_characters: int = 1000) -> str:

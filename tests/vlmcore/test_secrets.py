@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vlmcore.errors import ContractError
-from vlmcore.secrets import REDACTED, Secret, redact
+from vlmcore.secrets import REDACTED, Secret, last_words, redact
 
 TOKEN = "tok/en+abc=%41z"
 
@@ -236,3 +236,20 @@ def test_a_hostile_text_takes_no_time(part: str, secret: Secret | None) -> None:
     started = time.process_time()
     redact(text, secret)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ""),
+        ("two\nlines", "two\nlines"),
+        ('Traceback:\n  File "a", line 1\n    x\n', ""),
+        ('  File "a"\nValueError: two\n  lines', "ValueError: two\n  lines"),
+        ('  File "a"\nKeyError: 1\n\nDuring it:\n\n  File "b"\nValueError: 2', "ValueError: 2"),
+    ],
+)
+def test_a_traceback_is_told_by_its_last_words(text: str, words: str) -> None:
+    """
+    Where files are on somebody's machine is nobody else's concern.
+    """
+    assert words == last_words(text)

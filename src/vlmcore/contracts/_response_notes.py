@@ -10,6 +10,7 @@ import numpy as np
 
 from vlmcore._json_values import JSON_INTEGERS
 from vlmcore.limits import DocumentLimits
+from vlmcore.secrets import last_words
 
 __all__ = ["described", "words_of"]
 
@@ -30,9 +31,9 @@ def described(notes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def words_of(error: Any) -> str:
-    """Cut the words of an error to a length and to characters that a terminal can show."""
+    """Cut the words of an error to the last of a traceback, a length and what can be shown."""
     text = error if isinstance(error, str) else str(described({"": error})[""])
-    cut = text[: DocumentLimits().max_error_characters]
+    cut = last_words(text)[: DocumentLimits().max_error_characters]
     return "".join(each if each.isprintable() or each == "\n" else " " for each in cut).strip()
 
 

@@ -11,7 +11,7 @@ from vlmcore._copying import thawed
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.errors import ContractError, PolicyError, PolicyProtocolError, PolicyRefusedError
 from vlmcore.limits import DocumentLimits
-from vlmcore.secrets import REDACTED, Secret, redact
+from vlmcore.secrets import REDACTED, Secret, last_words, redact
 
 __all__ = ["blamed", "chunk_without", "without", "words_of"]
 
@@ -43,10 +43,10 @@ def blamed(policy: str, token: Secret | None, read: Callable[[], _Read]) -> _Rea
 
 
 def words_of(error: Any, token: Secret | None) -> str:
-    """Take the words of an error, cut, on one line and without the token."""
+    """Take the words of an error, of a traceback the last, cut, on one line, without the token."""
     most = DocumentLimits().max_error_characters
     text = error if isinstance(error, str) else f"an error that is no text: {error!r:.200}"
-    return redact(text, token, max_characters=most) or "an error without words"
+    return redact(last_words(text), token, max_characters=most) or "an error without words"
 
 
 def chunk_without(chunk: ActionChunk, token: Secret | None) -> ActionChunk:

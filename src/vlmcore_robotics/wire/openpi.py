@@ -21,7 +21,8 @@ from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.contracts.responses import NEVER_STREAMS, ResponseAxes, chunk_from_response
 from vlmcore.errors import ContractError, PolicyProtocolError, PolicyRefusedError
-from vlmcore.limits import ContractLimits, DocumentLimits, WireLimits, require_at_most
+from vlmcore.limits import ContractLimits, WireLimits, require_at_most
+from vlmcore_robotics.wire._blame import words_of
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 
@@ -209,12 +210,12 @@ class OpenPICodec:
         Args:
             words: What the client may know; of a traceback its last words are sent only.
         """
-        return _last_words(words)
+        return words_of(words, None)
 
     def _map(self, frame: bytes | str, kind: FrameKind) -> dict[str, Any]:
         if isinstance(frame, str):
             require_at_most("max_text_bytes", len(frame), self.limits.max_text_bytes)
-            raise PolicyRefusedError(self.policy, _last_words(frame))
+            raise PolicyRefusedError(self.policy, words_of(frame, None))
         value = decode_frame(frame, kind=kind, limits=self.limits)
         if not isinstance(value, dict):
             raise ContractError(kind.value, f"got {type(value).__name__}, expected a map")
@@ -237,20 +238,3 @@ class OpenPICodec:
             yield
         except ContractError as error:
             raise PolicyProtocolError(self.policy, str(error), "theirs") from error
-
-
-def _last_words(text: str) -> str:
-    """
-    Take from a traceback what it ends with, as ``KeyError: 'prompt'``, and other text whole.
-
-    What is left is cut, and without characters that control a terminal.
-    """
-    lines = text.splitlines()
-    places = [i for i, line in enumerate(lines) if line.startswith('  File "')]
-    if places:
-        rest = lines[places[-1] :]
-        ends = [i for i, line in enumerate(rest) if line.strip() and not line.startswith(" ")]
-        lines = rest[ends[0] :] if ends else []
-    words = "\n".join(lines).strip()[: DocumentLimits().max_error_characters]
-    shown = "".join(each if each.isprintable() or each == "\n" else " " for each in words)
-    return shown or "an error without words"

@@ -202,6 +202,7 @@ def test_the_error_key_wins_over_actions(response: Any) -> None:
     [
         ("x" * 5000, "x" * 1000),
         ("a\x1b[31m\x00b", "a [31m b"),
+        ('Traceback:\n  File "/home/me/arm.py", line 1\nKeyError: 0', "KeyError: 0"),
         ({"code": 3}, "{'code': 3}"),
         (b"raw", "bytes of 3"),
         (False, "False"),

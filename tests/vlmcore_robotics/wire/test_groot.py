@@ -201,6 +201,10 @@ def test_a_layout_that_does_not_fit_makes_no_codec_and_all_differences_are_liste
         ([{"error": "no camera", **actions()}, {}], "no camera"),
         ([actions(), {"error": "too late"}], "too late"),
         ({"error": "Unauthorized: Invalid API token"}, "Unauthorized: Invalid API token"),
+        (
+            {"error": f'Traceback:\n{9999 * " "}\n  File "/me", line 1\nKeyError: 0\n'},
+            "KeyError: 0",
+        ),
         ({"error": 7}, "an error that is no text: 7"),
         ({"error": ""}, "an error without words"),
         ({"error": "a\x1b[31mred\u202e" + "x" * 5000}, "a [31mred " + "x" * 987 + "..."),
