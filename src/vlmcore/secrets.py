@@ -118,13 +118,13 @@ class Secret:
 
 
 def last_words(text: str) -> str:
-    """
+    r"""
     Take from a traceback what it ends with, without the places in its files; other text whole.
 
     It is not made fit to be shown: that is `redact`.
 
     Example:
-        >>> last_words('Traceback:\\n  File "/home/me/arm.py", line 1\\n    x[0]\\nKeyError: 0')
+        >>> last_words('Traceback:\n  File "/home/me/arm.py", line 1\n    x[0]\nKeyError: 0')
         'KeyError: 0'
     """
     lines = text.splitlines()
