@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore.errors import EndpointError
 
 __all__ = ["Endpoint", "is_public_address"]
@@ -91,6 +92,7 @@ class Endpoint:
         Raises:
             EndpointError: If it is no address, or not one that may be dialled. Nothing that may be
                 a password is shown.
+            ContractError: If *allow_remote* is neither True nor False.
 
         Example:
             >>> endpoint = Endpoint.parse(
@@ -99,6 +101,7 @@ class Endpoint:
             >>> endpoint.url, endpoint.address
             ('ws://localhost:8000', '127.0.0.1')
         """
+        require_switch(allow_remote=allow_remote)
         shown = _shown(text)
         _check_text(text, shown)
         scheme, rest = _split_scheme(text, schemes, default_scheme, shown)

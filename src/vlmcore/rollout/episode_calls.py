@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import plain_float, require_finite, require_text
 from vlmcore._copying import through_constructor
 from vlmcore.contracts.observation import Observation, ObservationSummary
@@ -117,7 +118,7 @@ class EpisodeFailure:
         require_at_most(
             "max_error_characters", len(self.error), DocumentLimits().max_error_characters
         )
-        _require(ObservationSummary, "observation", self.observation)
+        require_kind("observation", self.observation, ObservationSummary)
         require_call(self.call)
 
     __reduce__ = through_constructor
@@ -131,9 +132,4 @@ def require_call(call: Any) -> None:
         ContractError: If it is something else.
     """
     if call is not None:
-        _require(PolicyCall, "call", call)
-
-
-def _require(kind: type, field: str, value: object) -> None:
-    if not isinstance(value, kind):
-        raise ContractError(field, f"got {type(value).__name__}, expected {kind.__name__}")
+        require_kind("call", call, PolicyCall)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import UInt8Array, require_count, require_member
 from vlmcore.contracts._thumbnails import shrunk
 from vlmcore.contracts.observation import Observation
@@ -123,6 +124,7 @@ def encode_frames(
         raise ContractError(
             "observation", f"got {type(observation).__name__}, expected an Observation"
         )
+    require_switch(newest_only=newest_only)
     require_member(FrameEncoding, encoding=encoding)
     require_count(quality=quality, **({} if longest_px is None else {"longest_px": longest_px}))
     most = (limits or EpisodeLimits()).max_frame_bytes

@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.json_text import write_json
 from vlmcore.contracts.observation import Observation, ObservationSummary
@@ -76,6 +77,7 @@ class EpisodeWriter:
         limits: EpisodeLimits | None = None,
     ) -> None:
         self._path = path_of(path)
+        require_switch(overwrite=overwrite, sync=sync)
         if not isinstance(header, EpisodeHeader):
             raise ContractError("header", f"got {type(header).__name__}, expected an EpisodeHeader")
         self._name = shown(self._path)

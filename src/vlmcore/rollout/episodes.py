@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import (
     Float64Array,
     plain_float,
@@ -63,7 +64,7 @@ class EpisodeHeader:
     metadata: Mapping[str, Any] = attrs.field(factory=dict, converter=_metadata, hash=False)
 
     def __attrs_post_init__(self) -> None:
-        _require(Embodiment, embodiment=self.embodiment)
+        require_kind("embodiment", self.embodiment, Embodiment)
         for field in ("made_by", "made_at"):
             if getattr(self, field) != "":
                 longest = _LIMITS.max_name_characters
@@ -171,9 +172,9 @@ class EpisodeStep:
 
     def __attrs_post_init__(self) -> None:
         require_finite(at_s=self.at_s)
-        _require(ObservationSummary, observation=self.observation)
-        _require(ActionChunk, chunk=self.chunk)
-        _require(SafetySummary, report=self.report)
+        require_kind("observation", self.observation, ObservationSummary)
+        require_kind("chunk", self.chunk, ActionChunk)
+        require_kind("report", self.report, SafetySummary)
         require_call(self.call)
         self._check_report()
         self._check_executed()
@@ -248,12 +249,6 @@ class EpisodeStep:
                     f"got the frames {indices}, expected each once, in order, of "
                     f"{cameras[name].frames}",
                 )
-
-
-def _require(kind: type, **values: object) -> None:
-    for field, value in values.items():
-        if not isinstance(value, kind):
-            raise ContractError(field, f"got {type(value).__name__}, expected {kind.__name__}")
 
 
 def _require_all_finite(field: str, values: Float64Array) -> None:

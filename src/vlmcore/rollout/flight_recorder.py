@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import require_count, require_member
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
@@ -121,8 +122,7 @@ class FlightRecorder:
         for field, called in (("clock", clock), ("last_command", last_command or clock)):
             if not callable(called):
                 raise ContractError(field, f"got {type(called).__name__}, expected a function")
-        if not isinstance(is_vetted, bool):
-            raise ContractError("is_vetted", f"got {is_vetted!r:.80}, expected True or False")
+        require_switch(is_vetted=is_vetted)
         require_member(FramesKept, frames=frames)
         require_count(keep=keep)
         require_at_most("max_steps", keep, EpisodeLimits().max_steps)

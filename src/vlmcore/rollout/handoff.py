@@ -6,6 +6,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import plain_float, require_finite, require_positive
 from vlmcore.contracts.embodiment import LimitsSource
 from vlmcore.errors import ContractError, UnsafeActionError
@@ -82,8 +83,7 @@ def hand_off(
     now_s, max_age_s = plain_float(now_s), plain_float(max_age_s)
     require_finite(now_s=now_s)
     require_positive(max_age_s=max_age_s)
-    if not isinstance(allow_template, bool):
-        raise ContractError("allow_template", f"got {allow_template!r:.80}, expected True or False")
+    require_switch(allow_template=allow_template)
     _check_age(vetted, now_s - vetted.observed_at_s, max_age_s)
     if not allow_template:
         _check_limits(vetted)

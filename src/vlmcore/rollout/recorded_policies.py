@@ -7,6 +7,7 @@ from typing import Any, final
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -129,8 +130,7 @@ class EpisodePolicy:
         self, episode: EpisodeReader, *, name: str = "replay", is_checked: bool = False
     ) -> None:
         require_reader(episode)
-        if not isinstance(is_checked, bool):
-            raise ContractError("is_checked", f"got {is_checked!r:.80}, expected True or False")
+        require_switch(is_checked=is_checked)
         robot = episode.header.embodiment
         self._episode = episode
         self._is_checked = is_checked

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.embodiment import ActionSpace
@@ -70,11 +71,11 @@ def export_to_rerun(
 
     Raises:
         EpisodeError: If the episode has faults, or the file exists or cannot be written.
-        ContractError: If *episode* is no reader, *path* is not a path, or a time is larger than
-            Rerun can hold.
+        ContractError: If an argument is not as described, or a time is larger than Rerun can hold.
         MissingDependencyError: If ``rerun-sdk`` is not installed; the extra ``rerun`` brings it.
     """
     require_reader(episode)
+    require_switch(overwrite=overwrite)
     with optional_dependency("rerun", "rerun"):
         from vlmcore.rollout import _rerun  # noqa: PLC0415 - the door
     wanted = path_of(path)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation, check_fits
 from vlmcore.errors import ContractError
@@ -157,7 +158,8 @@ def check_policy(
 
     Raises:
         PolicyCheckError: If promises are not kept; all of them are listed, each with its reason.
-        ContractError: If the observation is not one of the embodiment.
+        ContractError: If the observation is not one of the embodiment, or *deterministic* is
+            neither True nor False.
 
     Example:
         >>> from vlmcore.contracts.presets import find_embodiment
@@ -176,6 +178,7 @@ def check_policy(
         20 promises are kept; the gate finds: still, 1 x 8 values: 1 too far from the step before; \
 first: step 0, 'gripper': -0.5 too far from the step before (limit 0.15)
     """
+    require_switch(deterministic=deterministic)
     _require_fits(observation, embodiment)
     checks = [
         check for check in POLICY_CHECKS if embodiment is not None or not check.needs_embodiment

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import require_member, require_text
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk
@@ -132,6 +133,7 @@ class LeRobotPolicy:
             ... )  # doctest: +SKIP
         """
         require_member(FrameSize, frame_size=frame_size)
+        require_switch(download=download)
         said = os.fspath(path_or_repo)
         called = Path(said).resolve().name if name is None else name
         require_text(name=called)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import require_count, require_member
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk
@@ -16,7 +17,7 @@ from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._history import History
-from vlmcore_robotics.clients._terms import Terms, require_kind
+from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.wire.groot import GrootCodec
 from vlmcore_robotics.wire.groot_calls import (
     ask_modalities,
@@ -85,7 +86,7 @@ class GrootWords:
             allow_readable_token=allow_readable_token,
         )
         require_kind("layout", layout, GrootLayout)
-        require_kind("flat", flat, bool)
+        require_switch(flat=flat)
         if limits is not None:
             require_kind("limits", limits, WireLimits)
         require_member(MissingHistory, missing_history=missing_history)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_member
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk
@@ -17,7 +18,7 @@ from vlmcore.errors import ContractError, PolicyProtocolError, PolicyStatusError
 from vlmcore.limits import HttpLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore_robotics.clients._terms import Terms, require_kind
+from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.wire.http_frames import WireEncoding
 from vlmcore_robotics.wire.http_messages import (
     ContentType,

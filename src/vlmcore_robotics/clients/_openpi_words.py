@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
+from vlmcore._arguments import require_kind
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
@@ -13,7 +14,7 @@ from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore_robotics.clients._terms import Terms, require_kind
+from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import info_from_metadata

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Collection
-from typing import Any
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import require_finite_between, require_name
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import CameraSpec, Embodiment
@@ -20,7 +20,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import Boundary
 
-__all__ = ["Terms", "require_kind"]
+__all__ = ["Terms"]
 
 _PATIENCE_S = (0.1, 600.0)
 _ENCRYPTED = ("https", "wss")
@@ -95,6 +95,7 @@ class Terms:
             default_port=default_port,
             allow_remote=allow_remote,
         )
+        require_switch(allow_readable_token=allow_readable_token)
         require_kind("embodiment", embodiment, Embodiment)
         if token is not None:
             require_kind(token_field, token, Secret)
@@ -188,17 +189,6 @@ class Terms:
     def closed(self) -> PolicyError:
         """Say that the client is closed."""
         return PolicyError(self.policy, "this policy is closed: make it again")
-
-
-def require_kind(field: str, value: Any, kind: type) -> None:
-    """
-    Require an argument of one class. What came is not shown.
-
-    Raises:
-        ContractError: If it is of another.
-    """
-    if not isinstance(value, kind):
-        raise ContractError(field, f"got {type(value).__name__}, expected {kind.__name__}")
 
 
 def _tls(endpoint: Endpoint, given: ssl.SSLContext | None) -> ssl.SSLContext | None:

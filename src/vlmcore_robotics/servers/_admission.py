@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import as_tuple, require_names
-from vlmcore.errors import ContractError
 from vlmcore.secrets import Secret
 
 __all__ = ["Admission", "Refusal"]
@@ -58,8 +58,8 @@ class Admission:
     def __attrs_post_init__(self) -> None:
         if self.hosts != ():
             require_names("hosts", self.hosts, max_count=_MOST_HOSTS, max_characters=_LONGEST)
-        if self.key is not None and not isinstance(self.key, Secret):
-            raise ContractError("key", f"got {type(self.key).__name__}, expected a Secret")
+        if self.key is not None:
+            require_kind("key", self.key, Secret)
 
     def refusal(
         self,

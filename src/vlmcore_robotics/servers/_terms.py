@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_switch
 from vlmcore._copying import through_constructor
 from vlmcore.errors import ContractError, PolicyError, VlmcoreError
 from vlmcore.secrets import Secret, redact
@@ -41,6 +42,7 @@ class Address:
     allow_remote: bool = False
 
     def __attrs_post_init__(self) -> None:
+        require_switch(allow_remote=self.allow_remote)
         port: Any = self.port
         if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 0xFFFF:
             raise ContractError("port", f"got {port!r:.20}, expected 0 to 65535")
@@ -80,14 +82,12 @@ def action_names_of(runtime: PolicyRuntime) -> tuple[str, ...]:
     Raises:
         ContractError: If it is no runtime, or the policy does not say them.
     """
-    served: Any = runtime
-    if not isinstance(served, PolicyRuntime):
-        raise ContractError("runtime", f"got {type(served).__name__}, expected PolicyRuntime")
-    if served.info.action_names is None:
+    require_kind("runtime", runtime, PolicyRuntime)
+    if runtime.info.action_names is None:
         raise ContractError(
-            "runtime", f"got {served.info.name!r} without action_names, expected them"
+            "runtime", f"got {runtime.info.name!r} without action_names, expected them"
         )
-    return served.info.action_names
+    return runtime.info.action_names
 
 
 def require_tls(tls: Any) -> None:
@@ -97,8 +97,8 @@ def require_tls(tls: Any) -> None:
     Raises:
         ContractError: If it is something else.
     """
-    if tls is not None and not isinstance(tls, ssl.SSLContext):
-        raise ContractError("tls", f"got {type(tls).__name__}, expected SSLContext")
+    if tls is not None:
+        require_kind("tls", tls, ssl.SSLContext)
 
 
 def words_for_clients(error: BaseException, *, key: Secret | None) -> str:

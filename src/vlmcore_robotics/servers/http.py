@@ -101,7 +101,7 @@ class HttpPolicyServer:
                 token=token,
                 limits=limits or HttpLimits(),
             ),
-            Admission(hosts=tuple(hosts), key=token),
+            Admission(hosts=hosts, key=token),
             patience_s=patience_s,
             threads=self._threads,
         )

@@ -121,7 +121,7 @@ class OpenPIServer:
         self._tls = tls
         self._default_prompt = default_prompt
         self._max_clients = max_clients
-        self._admission = Admission(hosts=tuple(hosts), key=api_key, key_scheme="Api-Key")
+        self._admission = Admission(hosts=hosts, key=api_key, key_scheme="Api-Key")
         self._codec = OpenPICodec(
             policy=runtime.info.name,
             layout=layout,

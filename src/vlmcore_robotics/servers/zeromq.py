@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, final
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import require_count, require_finite_between
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.observation import Observation
@@ -109,8 +110,9 @@ class GrootServer:
     ) -> None:
         names = action_names_of(runtime)
         require_count(max_requests=max_requests)
-        if api_token is not None and not isinstance(api_token, Secret):
-            raise ContractError("api_token", f"got {type(api_token).__name__}, expected a Secret")
+        require_switch(join_states=join_states)
+        if api_token is not None:
+            require_kind("api_token", api_token, Secret)
         _require_whole(layout)
         if names != layout.action_names:
             raise ContractError(
@@ -247,8 +249,7 @@ class GrootServer:
 
 
 def _require_whole(layout: GrootLayout) -> None:
-    if not isinstance(layout, GrootLayout):
-        raise ContractError("layout", f"got {type(layout).__name__}, expected a GrootLayout")
+    require_kind("layout", layout, GrootLayout)
     if not layout.state or layout.language is None:
         raise ContractError(
             "layout", "got one without state or language, expected both: observations have them"

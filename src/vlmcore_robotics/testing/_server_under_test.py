@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import require_finite_between, require_member
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
@@ -85,7 +86,8 @@ class ServerUnderTest:
             EndpointError: If *url* is no address, or not one that may be dialled.
         """
         require_member(PolicyProtocol, protocol=protocol)
-        _require("embodiment", embodiment, Embodiment)
+        require_kind("embodiment", embodiment, Embodiment)
+        require_switch(deterministic=deterministic)
         _require("token", token, (Secret, type(None)))
         _require("tls", tls, (ssl.SSLContext, type(None)))
         kind: Any = {

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import Float64Array, require_member, require_name
 from vlmcore._json_values import frozen_object
 from vlmcore.contracts.actions import ActionChunk
@@ -101,10 +102,10 @@ class GrootCodec:
         require_name("policy", self.policy, max_characters=ContractLimits().max_name_characters)
         require_member(GrootDialect, dialect=self.dialect)
         require_member(MissingHistory, missing_history=self.missing_history)
+        require_switch(flat=self.flat)
         for field, kind in (
             ("layout", GrootLayout),
             ("modalities", PolicyModalities),
-            ("flat", bool),
             ("token", (Secret, type(None))),
             ("limits", WireLimits),
         ):

@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import require_kind
 from vlmcore.contracts.json_text import read_json, write_json
 from vlmcore.errors import ContractError
 from vlmcore.limits import DocumentLimits, HttpLimits, WireLimits, require_at_most
@@ -110,9 +111,7 @@ class HttpRequest:
 
     def __attrs_post_init__(self) -> None:
         for field, kind in (("method", str), ("path", str), ("body", bytes)):
-            value = getattr(self, field)
-            if not isinstance(value, kind):
-                raise ContractError(field, f"got {type(value).__name__}, expected {kind.__name__}")
+            require_kind(field, getattr(self, field), kind)
 
 
 @attrs.frozen(kw_only=True)
@@ -136,8 +135,7 @@ class HttpResponse:
     def __attrs_post_init__(self) -> None:
         if type(self.status) is not int or not 100 <= self.status <= 599:
             raise ContractError("status", f"got {self.status!r:.80}, expected 100 to 599")
-        if not isinstance(self.body, bytes):
-            raise ContractError("body", f"got {type(self.body).__name__}, expected bytes")
+        require_kind("body", self.body, bytes)
 
 
 def read_body(

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import as_tuple
 from vlmcore.errors import ContractError
 from vlmcore.policy.interface import PolicyInfo
@@ -51,10 +52,7 @@ class HttpServerInfo:
             raise ContractError("policy", f"got {type(policy).__name__}, expected a PolicyInfo")
         _require_members("encodings", self.encodings, WireEncoding)
         _require_members("content_types", self.content_types, ContentType)
-        if not isinstance(self.has_sessions, bool):
-            raise ContractError(
-                "has_sessions", f"got {self.has_sessions!r:.80}, expected True or False"
-            )
+        require_switch(has_sessions=self.has_sessions)
 
     def require_speaks(self, *, encoding: WireEncoding, content_type: ContentType) -> None:
         """

@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
@@ -80,8 +81,7 @@ class CameraKey:
     def __attrs_post_init__(self) -> None:
         require_name("camera", self.camera, max_characters=_LIMITS.max_name_characters)
         _require_path(self.key)
-        if not isinstance(self.required, bool):
-            raise ContractError("required", f"got {self.required!r:.80}, expected True or False")
+        require_switch(required=self.required)
 
 
 @attrs.frozen(kw_only=True)
