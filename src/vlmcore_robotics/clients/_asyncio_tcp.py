@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from vlmcore._net.lookup import Lookup
@@ -144,9 +145,25 @@ class AsyncTcpConnection(asyncio.Protocol):
         self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Note the loss; called by the event loop."""
+        """Note the loss, and what came before it; called by the event loop."""
         self._unsent = memoryview(b"")
         if self._line is not None:
+            if exc is not None and not self._is_cut:
+                self._read_the_rest(self._line)
             self._line.lose(exc)
         self._news.set()
         self._lost.set()
+
+    def _read_the_rest(self, line: Line[Any, Any]) -> None:
+        """
+        Feed what came before sending failed: the event loop reads no more then.
+
+        What was encrypted is beyond reach: the event loop has the keys.
+        """
+        transport = self._transport
+        if transport is None or transport.get_extra_info("ssl_object") is not None:
+            return
+        with contextlib.suppress(OSError), transport.get_extra_info("socket").dup() as connection:
+            connection.settimeout(0.0)
+            while line.is_usable and (data := connection.recv(_AT_A_TIME)):
+                line.feed(data)

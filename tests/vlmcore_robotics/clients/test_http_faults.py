@@ -568,7 +568,9 @@ def test_a_server_that_refuses_a_request_before_it_has_read_it_is_heard(
         remote(url, embodiment=robot).infer(seen)
 
 
-def test_a_refusal_is_heard_on_a_connection_that_was_closed_after_it() -> None:
+def test_a_refusal_is_heard_on_a_connection_that_was_closed_after_it(
+    remote: Callable[..., Remote],
+) -> None:
     """
     Sending fails then, and what the server said last is still there.
     """
@@ -580,12 +582,8 @@ def test_a_refusal_is_heard_on_a_connection_that_was_closed_after_it() -> None:
         hear_request(connection)
         connection.sendall(refusal)
 
-    with (
-        http_peer(refusing) as url,
-        http_client(url, embodiment=robot) as policy,
-        pytest.raises(PolicyStatusError, match="too large"),
-    ):
-        policy.infer(seen)
+    with http_peer(refusing) as url, pytest.raises(PolicyStatusError, match="too large"):
+        remote(url, embodiment=robot).infer(seen)
 
 
 def test_a_peer_that_takes_nothing_more_does_not_hang_the_client(
