@@ -13,9 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 import numpy as np
 
-from vlmcore._arrays import Float64Array, readonly_float64
+from vlmcore._arrays import Float64Array, UInt8Array, readonly_float64
 from vlmcore.contracts.embodiment import ActionSpace
-from vlmcore.contracts.observation import Observation
+from vlmcore.contracts.observation import CameraSummary, Observation
 from vlmcore.errors import ContractError
 from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeStep
@@ -175,7 +175,7 @@ def observation_of(step: EpisodeStep) -> Observation:
     What was kept as JPEG is not what the policy saw, pixel by pixel.
 
     Raises:
-        ContractError: If frames are missing.
+        ContractError: If frames are missing, or not as large as the camera showed them.
         MediaError: If one cannot be decoded.
         MissingDependencyError: If Pillow is not installed.
     """
@@ -190,7 +190,10 @@ def observation_of(step: EpisodeStep) -> Observation:
                 f"got {came}, expected all or the newest: record with "
                 "frames=encode_frames(observation)",
             )
-        images[name] = np.stack([frame.pixels() for frame in kept])
+        pictures = [frame.pixels() for frame in kept]
+        for picture in pictures:
+            _require_whole(picture, name, camera)
+        images[name] = np.stack(pictures)
     return Observation(
         instruction=seen.instruction,
         state=seen.state,
@@ -198,3 +201,15 @@ def observation_of(step: EpisodeStep) -> Observation:
         frame_rate_hz=seen.frame_rate_hz,
         captured_at_s=seen.captured_at_s,
     )
+
+
+def _require_whole(picture: UInt8Array, name: str, camera: CameraSummary) -> None:
+    """Refuse a thumbnail: no policy was shown it."""
+    height_px, width_px, _ = picture.shape
+    if (height_px, width_px) != (camera.height_px, camera.width_px):
+        raise ContractError(
+            f"frames[{name!r:.80}]",
+            f"got {height_px} x {width_px} pixels, expected {camera.height_px} x "
+            f"{camera.width_px} (height x width), as the camera showed them: record without "
+            "making frames smaller",
+        )

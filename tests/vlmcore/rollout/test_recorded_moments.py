@@ -76,3 +76,22 @@ def test_frames_that_were_not_kept_are_not_made_up() -> None:
     two = encode_frames(was, FrameEncoding.PNG, newest_only=False)["front"][1:]
     with pytest.raises(ContractError, match=r"got the frames \[1, 2\] of 3, expected all or"):
         observation_of(step(observation=was.summary(), frames={"front": two}))
+
+
+@pytest.mark.parametrize("longest_px", [1, 3])
+def test_thumbnails_are_not_taken_for_what_the_camera_showed(longest_px: int) -> None:
+    """
+    A policy that is shown them is not the one that was asked.
+    """
+    was = observation(frames=2)
+    sides = " x ".join(map(str, was.images["front"].shape[1:3]))
+    for newest_only in (True, False):
+        small = encode_frames(was, longest_px=longest_px, newest_only=newest_only)
+        with pytest.raises(ContractError, match=rf"frames\['front'\]: got .* expected {sides} "):
+            observation_of(step(observation=was.summary(), frames=small))
+    whole = encode_frames(was, FrameEncoding.PNG, newest_only=False)["front"]
+    mixed = (encode_frames(was, longest_px=1, newest_only=False)["front"][0], whole[1])
+    with pytest.raises(
+        ContractError, match=rf"frames\['front'\]: got 1 x 1 pixels, expected {sides} "
+    ):
+        observation_of(step(observation=was.summary(), frames={"front": mixed}))
