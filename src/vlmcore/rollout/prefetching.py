@@ -156,7 +156,12 @@ class PrefetchingBroker:
 
     @property
     def observation(self) -> Observation | None:
-        """What the newest chunk of the last step answers; what was seen last if it stood still."""
+        """
+        What was seen last; ``None`` if nothing was.
+
+        It belongs to what is sent from then on, also while older answers are executed: so it is
+        recorded. Which observation a step answers, its ``observed_at_s`` says.
+        """
         return self._observation
 
     @property
@@ -217,7 +222,6 @@ class PrefetchingBroker:
             self._ask(observe)
             if not self._plan.remaining:
                 return self._starve(last_command)
-            self._observation = self._answered
             self._proposed = proposed = self._plan.next(last_command=last_command)
             return self._gate.vet(proposed, last_command=last_command, position=position)
         except BaseException:  # also when somebody presses Ctrl-C: it was taken, and is not sent

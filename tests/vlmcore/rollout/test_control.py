@@ -34,6 +34,7 @@ from vlmcore.rollout import (
     Starvation,
     replay,
 )
+from vlmcore.rollout.recorded_moments import EpisodeMoments
 from vlmcore.safety import Remedy, SafetyGate, SafetyLatch
 from vlmcore.testing import ScriptedPolicy
 
@@ -342,10 +343,10 @@ def test_each_step_is_recorded_and_the_episode_plays_back(tmp_path: Path) -> Non
     assert 13 == len(steps) == writer.steps
     assert rig.sink.values == [step.sent.item() for step in steps]
     assert rig.sink.sources == [step.chunk.source for step in steps]
-    assert [0, 6, 10] == [i for i, step in enumerate(steps) if step.frames]
+    assert [0, 5, 9] == [i for i, step in enumerate(steps) if step.frames]
     for step in steps:
         if step.chunk.source == "counting":
-            assert step.observation.captured_at_s == step.chunk.observed_at_s
+            assert step.observation.captured_at_s >= step.chunk.observed_at_s
     played = list(replay(EpisodeReader(tmp_path / "run.jsonl"), made, last_command=[0.0]))
     assert all(each.vetted is not None for each in played)
 
@@ -371,6 +372,34 @@ def test_a_loop_over_a_broker_that_waits_for_its_policy_is_recorded_too(tmp_path
     assert [0, 1, 2, 3, 4, 5, 6, 7, 7] == sink.values
     steps = list(EpisodeReader(tmp_path / "run.jsonl"))
     assert [0, 4] == [i for i, step in enumerate(steps) if step.frames]
+
+
+@pytest.mark.parametrize("latency", [1, 2, 3, 7])
+def test_what_is_recorded_while_the_policy_thinks_stands_beside_what_was_seen_then(
+    tmp_path: Path, latency: int
+) -> None:
+    """
+    Each observation with what was sent from it on: so the policy itself has no error, whatever the
+    latency, and a data set of the recording teaches no other delay than the robot has.
+    """
+    later = Later()
+
+    def think(count: int) -> None:
+        if later.waiting and count % latency == 0:
+            later.finish()
+
+    rig = Rig(made=SafetyGate(embodiment=ROBOT), executor=later)
+    rig.sink.then = think
+    rig.loop._observe = lambda: seen(sum("hold" != it for it in rig.sink.sources), rig.clock())
+    with EpisodeWriter(tmp_path / "run", EpisodeHeader(embodiment=ROBOT)) as writer:
+        rig.loop._recorder, rig.loop._record_frames = writer, True
+        rig.run(60)
+    moments = [
+        (moment.observe().state.tolist(), moment.sent[0].tolist())
+        for moment in EpisodeMoments(EpisodeReader(tmp_path / "run")).moments()
+    ]
+    assert len(moments) > 5
+    assert all(state == sent for state, sent in moments)
 
 
 def test_a_refusal_is_recorded_as_one(tmp_path: Path) -> None:

@@ -366,18 +366,21 @@ def test_an_observation_of_another_clock_is_refused() -> None:
         bench.step()
 
 
-def test_what_the_steps_act_on_can_be_recorded() -> None:
+def test_what_was_seen_last_can_be_recorded_with_what_is_sent_from_then_on() -> None:
     """
-    It is the observation that the newest chunk answers, and not one that was made since.
+    Its answer comes later; until then the rows of older ones are what followed it.
     """
     bench = begun()
-    assert bench.broker.observation is not None
-    first = bench.broker.observation
-    bench.steps(7)
-    assert (2, first) == (bench.looked, bench.broker.observation)
+    for _ in range(7):
+        bench.step()
+        recorded = bench.broker.observation
+        assert recorded is not None
+        asked_at = 0 if bench.looked == 1 else 4
+        assert asked_at == recorded.state[0]
+    assert 2 == bench.looked  # and the rows of the first answer went on
     bench.later.finish()
     bench.step()
-    assert 4.0 == bench.broker.observation.state[0]
+    assert recorded == bench.broker.observation
 
 
 @pytest.mark.parametrize(
