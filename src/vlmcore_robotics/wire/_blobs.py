@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-__all__ = ["Blob", "Parts"]
+__all__ = ["Blob", "Part", "Parts"]
+
+Part: TypeAlias = bytes | memoryview
 
 
 class Blob(NamedTuple):
@@ -18,7 +20,7 @@ class Blob(NamedTuple):
         return self.frame[self.start : self.start + self.size]
 
 
-class Parts(tuple[bytes | memoryview, ...]):
+class Parts(tuple[Part, ...]):
     """Bytes in parts, which are one value on the wire."""
 
     __slots__ = ()

@@ -27,10 +27,17 @@ import numpy.typing as npt
 
 from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits, require_at_most
-from vlmcore_robotics.wire._blobs import Blob, Parts
+from vlmcore_robotics.wire._blobs import Blob, Part, Parts
 from vlmcore_robotics.wire._npy import npy_header, npy_layout
 
-__all__ = ["ArraySpelling", "read_spelled", "spelled"]
+__all__ = [
+    "ArraySpelling",
+    "pixels_of",
+    "plain_array",
+    "read_spelled",
+    "spelled_array",
+    "spelled_number",
+]
 
 _DTYPE = re.compile(r"\|[biu]1|[<>](?:[iu][248]|f[248])")
 _EXPECTED = "expected bool, whole numbers or floats of up to 8 bytes, as '<f4'"
@@ -53,11 +60,9 @@ class ArraySpelling(enum.Enum):
     NPY = "__ndarray_class__"
 
 
-def spelled(
-    value: npt.NDArray[Any] | np.generic, spelling: ArraySpelling, limits: WireLimits
-) -> Any:
+def plain_array(value: npt.NDArray[Any], limits: WireLimits) -> npt.NDArray[Any]:
     """
-    Spell an array or a number of NumPy: little-endian, the last axis the fastest.
+    Lay out an array as it is sent: little-endian, the last axis the fastest.
 
     Raises:
         ContractError: If its type is not one that is sent.
@@ -65,46 +70,63 @@ def spelled(
     """
     if isinstance(value, np.ma.MaskedArray):
         raise ContractError("array", "got a masked array, expected a plain one: masks are not sent")
-    dtype = value.dtype.newbyteorder("<")
-    if not _DTYPE.fullmatch(dtype.str):
-        raise ContractError("array", f"got {value.dtype}, {_EXPECTED}")
+    dtype = _sent_type(value)
     require_at_most("max_rank", value.ndim, limits.max_rank)
-    if isinstance(value, np.generic):
-        return _spelled_number(value, dtype.str, spelling)
-    array = np.ascontiguousarray(value, dtype).reshape(
-        value.shape
-    )  # reshape: it adds an axis to 0-d
-    pixels = array.reshape(-1).view(np.uint8).data if array.size else b""
+    array = np.ascontiguousarray(value, dtype)
+    return array.reshape(value.shape)  # contiguous ones have an axis at least
+
+
+def pixels_of(array: npt.NDArray[Any]) -> memoryview | bytes:
+    """View the bytes of a `plain_array`."""
+    return array.reshape(-1).view(np.uint8).data if array.size else b""
+
+
+def spelled_array(dtype: str, shape: tuple[int, ...], data: Part, spelling: ArraySpelling) -> Any:
+    """Spell an array of *data*, which are as many bytes as its type and shape say."""
     match spelling:
         case ArraySpelling.OPENPI:
             return {
                 b"__ndarray__": True,
-                b"data": Parts((pixels,)),
-                b"dtype": dtype.str,
-                b"shape": array.shape,
+                b"data": Parts((data,)),
+                b"dtype": dtype,
+                b"shape": shape,
             }
         case ArraySpelling.MSGPACK_NUMPY:
             return {
                 b"nd": True,
-                b"type": dtype.str,
+                b"type": dtype,
                 b"kind": b"",
-                b"shape": array.shape,
-                b"data": Parts((pixels,)),
+                b"shape": shape,
+                b"data": Parts((data,)),
             }
         case ArraySpelling.NPY:
-            file = Parts((npy_header(dtype.str, array.shape), pixels))
+            file = Parts((npy_header(dtype, shape), data))
             return {"__ndarray_class__": True, "as_npy": file}
 
 
-def _spelled_number(value: np.generic, dtype: str, spelling: ArraySpelling) -> Any:
+def spelled_number(value: np.generic, spelling: ArraySpelling) -> Any:
+    """
+    Spell a number of NumPy.
+
+    Raises:
+        ContractError: If its type is not one that is sent.
+    """
+    dtype = _sent_type(value)
     match spelling:
         case ArraySpelling.OPENPI:
-            return {b"__npgeneric__": True, b"data": value.item(), b"dtype": dtype}
+            return {b"__npgeneric__": True, b"data": value.item(), b"dtype": dtype.str}
         case ArraySpelling.MSGPACK_NUMPY:
             data = np.asarray(value, dtype).tobytes()
-            return {b"nd": False, b"type": dtype, b"data": data}
+            return {b"nd": False, b"type": dtype.str, b"data": data}
         case ArraySpelling.NPY:  # it has no spelling for numbers
             return value.item()
+
+
+def _sent_type(value: npt.NDArray[Any] | np.generic) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = value.dtype.newbyteorder("<")
+    if not _DTYPE.fullmatch(dtype.str):
+        raise ContractError("array", f"got {value.dtype}, {_EXPECTED}")
+    return dtype
 
 
 def read_spelled(found: Mapping[str, Any], limits: WireLimits, fail: _Fail) -> Any:
@@ -167,7 +189,7 @@ def _array(
         raise fail(f"got {type(shape).__name__} as a shape, expected whole numbers")
     require_at_most("max_rank", len(shape), limits.max_rank)
     for side in shape:
-        if isinstance(side, bool) or not isinstance(side, int) or not 0 <= side <= _LARGEST_SIDE:
+        if type(side) is not int or not 0 <= side <= _LARGEST_SIDE:
             raise fail(f"got the shape {shape!r:.80}, expected whole numbers from 0 to 2**31 - 1")
     # Without the sides of 0: NumPy cannot count the others if their product is too large.
     spread = math.prod(side for side in shape if side) * kind.itemsize

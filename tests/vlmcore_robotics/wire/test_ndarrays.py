@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from golden.wire.messages import ARRAYS, golden
 from vlmcore._arrays import immutable
 from vlmcore.errors import ContractError, LimitExceededError
+from vlmcore.limits import WireLimits
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 
@@ -24,15 +25,16 @@ FILES = {
     ArraySpelling.MSGPACK_NUMPY: "msgpack-numpy-arrays",
     ArraySpelling.NPY: "npy-arrays",
 }
+KIND = FrameKind.REQUEST
 FOUR = np.float32([1, 2]).tobytes()
 
 
 def encode(value: Any, spelling: ArraySpelling = ArraySpelling.OPENPI) -> bytes:
-    return encode_frame(value, kind=FrameKind.REQUEST, spelling=spelling)
+    return encode_frame(value, kind=KIND, spelling=spelling)
 
 
 def decode(frame: bytes) -> Any:
-    return decode_frame(frame, kind=FrameKind.REQUEST)
+    return decode_frame(frame, kind=KIND)
 
 
 def spell(**parts: Any) -> bytes:
@@ -55,6 +57,14 @@ def saved(array: Any, **options: Any) -> bytes:
     file = io.BytesIO()
     np.save(file, array, **options)
     return file.getvalue()
+
+
+def outcome(action: Callable[[], Any]) -> Any:
+    """Take what *action* gives, or the limit that it exceeds."""
+    try:
+        return action()
+    except LimitExceededError as error:
+        return error.limit
 
 
 def refused(action: Callable[..., Any], *arguments: Any) -> ContractError:
@@ -267,6 +277,36 @@ def test_an_array_with_more_axes_than_six_is_not_written() -> None:
     """
     assert isinstance(refused(encode, np.zeros((1,) * 7)), LimitExceededError)
     assert (1,) * 6 == decode(encode(np.zeros((1,) * 6))).shape
+
+
+@pytest.mark.parametrize("spelling", ArraySpelling)
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [
+        ("max_nodes", [np.zeros((2, 3))] * 3),
+        ("max_text_bytes", [np.zeros((2, 3))] * 3),
+        ("max_binary_bytes", np.zeros((2, 3))),
+        ("max_depth", [np.zeros((2, 3))]),
+        ("max_entries", np.zeros((2, 3))),
+        ("max_rank", np.zeros((2, 3))),
+    ],
+)
+def test_an_array_that_was_written_before_is_held_to_the_limits_of_this_time(
+    spelling: ArraySpelling, limit: str, value: Any
+) -> None:
+    """
+    What is the same for all arrays of a shape is remembered; how much is written is not.
+    """
+    frame = encode(value, spelling)
+    for tight in range(1, 180):
+        limits = WireLimits(**{limit: tight})
+        written = outcome(
+            lambda: encode_frame(value, kind=KIND, spelling=spelling, limits=limits)  # noqa: B023
+        )
+        read = outcome(lambda: decode_frame(frame, kind=KIND, limits=limits))  # noqa: B023
+        assert written in (frame, limit)
+        assert (written == limit) is isinstance(read, str)
+    assert frame == written
 
 
 @pytest.mark.parametrize(
