@@ -81,6 +81,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=10.0,
         help="how long one answer of it may take (default: 10)",
     )
+    group.addoption(
+        "--vlmcore-ca",
+        metavar="FILE",
+        help="the authorities, in PEM, that say whom its certificate is of, instead of those that "
+        "browsers know",
+    )
     group.addoption("--vlmcore-strict", action="store_true", help="what is a risk only fails, too")
     group.addoption("--vlmcore-allow-remote", action="store_true", help="it may be on another host")
 

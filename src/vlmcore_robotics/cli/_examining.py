@@ -230,6 +230,8 @@ def _about(error: VlmcoreError) -> str:
     words = str(error)
     if isinstance(error, PolicyProtocolError) and "it is not for" in words:
         return "serve a policy of this robot, or say another --embodiment"
+    if isinstance(error, PolicyProtocolError) and "certificate" in words:
+        return "--ca names the file of an authority that browsers do not know"
     if isinstance(error, PolicyRefusedError) and any(sign in words for sign in _NO_TOKEN):
         return "--token-env names the variable with the token"
     return next((advice for kind, advice in _ADVICE if isinstance(error, kind)), "")

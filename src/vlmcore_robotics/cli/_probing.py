@@ -82,8 +82,7 @@ def _heard(endpoint: Endpoint, path: str, timeout_s: float) -> bytes:
     ends_s = time.monotonic() + timeout_s
     heard = b""
     plain = socket.create_connection((endpoint.address, endpoint.port), timeout_s)
-    with contextlib.closing(plain), contextlib.suppress(OSError):
-        line = _encrypted(plain, endpoint)
+    with contextlib.suppress(OSError), plain, _encrypted(plain, endpoint) as line:
         line.sendall(
             f"GET {path} HTTP/1.1\r\nHost: {endpoint.host_header}\r\n"
             "Connection: close\r\n\r\n".encode()

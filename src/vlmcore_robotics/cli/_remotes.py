@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import ssl
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from vlmcore._net.authorities import trusting
 from vlmcore.cli._terminal import Terminal
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
@@ -18,11 +20,12 @@ if TYPE_CHECKING:
 
     RemotePolicy: TypeAlias = WebSocketPolicy | HttpPolicy | ZmqPolicy
 
-__all__ = ["PROTOCOLS", "add_remote", "client_of", "protocol_of"]
+__all__ = ["PROTOCOLS", "add_remote", "client_of", "protocol_of", "trust_of"]
 
 #: Which protocol an address with a scheme is of.
 PROTOCOLS = {"ws": "openpi", "wss": "openpi", "http": "http", "https": "http", "tcp": "groot"}
 
+_ENCRYPTED = ("wss", "https")
 _OPTIONS = ("--timeout-s", "--layout", "--embodiment")
 _TOKENS = ("token", "api_key", "api_token")
 
@@ -57,6 +60,12 @@ def add_remote(parser: argparse.ArgumentParser, *, is_source: bool = False) -> N
     group.add_argument(
         "--allow-remote", action="store_true", help="the server may be on another host"
     )
+    group.add_argument(
+        "--ca",
+        metavar="FILE",
+        help="the authorities, in PEM, that say whom the server's certificate is of, instead of "
+        "those that browsers know; for wss and https",
+    )
 
 
 def protocol_of(url: str) -> str:
@@ -74,6 +83,24 @@ def protocol_of(url: str) -> str:
     return protocol
 
 
+def trust_of(url: str, arguments: argparse.Namespace) -> ssl.SSLContext | None:
+    """
+    Trust whom ``--ca`` says; ``None`` where it is not given.
+
+    Raises:
+        ContractError: If it is no file of certificates, or nothing is encrypted at *url*.
+    """
+    if arguments.ca is None:
+        return None
+    scheme = url.partition("://")[0].lower()
+    if scheme not in _ENCRYPTED:
+        raise ContractError("--ca", f"got a file, expected none with {scheme}")
+    try:
+        return trusting(arguments.ca)
+    except ContractError as error:
+        raise ContractError("--ca", error.problem) from None
+
+
 def client_of(
     url: str, arguments: argparse.Namespace, robot: Embodiment, terminal: Terminal
 ) -> RemotePolicy:
@@ -87,6 +114,7 @@ def client_of(
     """
     protocol = protocol_of(url)
     token = token_of(arguments.source_token_env, arguments.token_option)
+    tls = trust_of(url, arguments)
     options: dict[str, Any] = {
         "embodiment": robot,
         "timeout_s": arguments.timeout_s,
@@ -98,11 +126,11 @@ def client_of(
                 from vlmcore_robotics.clients.websocket import WebSocketPolicy  # noqa: PLC0415
 
                 layout = openpi_layout_of(arguments.layout, robot, terminal)
-                return WebSocketPolicy(url, layout=layout, api_key=token, **options)
+                return WebSocketPolicy(url, layout=layout, api_key=token, tls=tls, **options)
             case "http":
                 from vlmcore_robotics.clients.http import HttpPolicy  # noqa: PLC0415
 
-                return HttpPolicy(url, token=token, **options)
+                return HttpPolicy(url, token=token, tls=tls, **options)
             case _:
                 from vlmcore_robotics.clients.zeromq import ZmqPolicy  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore_robotics.cli._commands import add_parser, option_error, token_of
 from vlmcore_robotics.cli._layouts import groot_layout_of, openpi_layout_of
-from vlmcore_robotics.cli._remotes import add_remote, protocol_of
+from vlmcore_robotics.cli._remotes import add_remote, protocol_of, trust_of
 from vlmcore_robotics.cli._robots import add_robot, robot_from
 from vlmcore_robotics.testing.protocols import PolicyProtocol
 from vlmcore_robotics.testing.server_checks import (
@@ -76,6 +76,7 @@ def _conformance(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             embodiment=robot,
             layout=_layout(protocol, arguments.layout, robot, terminal),
             token=token_of(arguments.source_token_env, arguments.token_option),
+            tls=trust_of(arguments.url, arguments),
             allow_remote=arguments.allow_remote,
             deterministic=arguments.deterministic,
             timeout_s=arguments.timeout_s,

@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._net.authorities import trusting
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.robot_files import read_embodiment
 from vlmcore.errors import ContractError, VlmcoreError
@@ -75,6 +76,7 @@ class ServerChecks:
         robot: str | None = config.getoption("--vlmcore-embodiment")
         if robot is None:
             raise pytest.UsageError(f"{_SERVER}: got no --vlmcore-embodiment that it is for")
+        authority: str | None = config.getoption("--vlmcore-ca")
         variable: str | None = config.getoption("--vlmcore-token-env")
         try:
             server = ServerUnderTest.at(
@@ -84,7 +86,7 @@ class ServerChecks:
                 layout=_layout(config.getoption(_LAYOUT), folder),
                 observation=None,
                 token=None if variable is None else Secret.from_env(variable),
-                tls=None,
+                tls=None if authority is None else trusting(folder / authority),
                 allow_remote=config.getoption("--vlmcore-allow-remote"),
                 deterministic=config.getoption("--vlmcore-deterministic"),
                 timeout_s=config.getoption("--vlmcore-timeout"),

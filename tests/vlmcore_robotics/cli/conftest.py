@@ -62,14 +62,16 @@ def serving() -> Callable[..., Any]:
     """Serve a policy in a protocol, as a context; by default one that follows a plan."""
 
     @contextmanager
-    def serve(protocol: str, policy: Any = None, token: str | None = None) -> Iterator[str]:
+    def serve(
+        protocol: str, policy: Any = None, token: str | None = None, tls: Any = None
+    ) -> Iterator[str]:
         key = None if token is None else Secret(token)
         with PolicyRuntime(policy or ScriptedPolicy([PLAN], info=INFO)) as runtime:
             server: Any
             if protocol == "openpi":
-                server = OpenPIServer(runtime, layout=PLAIN, port=0, api_key=key)
+                server = OpenPIServer(runtime, layout=PLAIN, port=0, api_key=key, tls=tls)
             elif protocol == "http":
-                server = HttpPolicyServer(runtime, port=0, token=key)
+                server = HttpPolicyServer(runtime, port=0, token=key, tls=tls)
             else:
                 server = GrootServer(runtime, layout=PLAIN_GROOT, port=0, api_token=key)
             with serve_in_thread(server) as url:

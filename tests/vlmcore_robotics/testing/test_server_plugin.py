@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import trustme
 
+from client_cases import certified
 from kit_cases import ROBOT, hostile, serving
 from vlmcore.contracts.documents import embodiment_to_json
 from vlmcore.secrets import Secret
@@ -152,3 +154,19 @@ def test_the_fixture_starts_servers_that_misbehave_and_stops_them(
         """
     )
     pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=2)
+
+
+def test_a_server_with_a_certificate_of_an_authority_of_ones_own_is_held_to_all(
+    run, pytester: pytest.Pytester
+) -> None:
+    """
+    The file is found from where pytest was started.
+    """
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(pytester.path / "authority.pem")
+    words = (*ROBOT_FILE, "-k", "call and actions")
+    with serving(HTTP, tls=certified(authority, "127.0.0.1")) as url:
+        run(url, *words, "--vlmcore-ca", "authority.pem").assert_outcomes(passed=1)
+        run(url, *words).assert_outcomes(failed=1)
+    result = run("https://localhost:9", *words, "--vlmcore-ca", "none.pem")
+    result.stderr.fnmatch_lines(["*ca: got *none.pem*expected certificates in PEM*"])
