@@ -237,8 +237,8 @@ def test_a_latch_is_tripped_with_a_report_and_a_sentence() -> None:
     """
     each = latch()
     report = each.vet(SAFE, last_command=[0.0]).report
-    with pytest.raises(ContractError, match=r"^report: got NoneType, expected a SafetyReport"):
-        each.trip(None, "why")  # type: ignore[arg-type]
+    with pytest.raises(ContractError, match=r"^report: got str, expected a SafetyReport"):
+        each.trip("report", "why")  # type: ignore[arg-type]
     with pytest.raises(ContractError, match=r"^why: got blank text"):
         each.trip(report, " ")
     assert not each.is_tripped
