@@ -17,6 +17,7 @@ __all__ = ["described", "words_of"]
 _DEEPEST = 8
 _WIDEST = 256
 _VALUES = 2000
+_LONGEST = DocumentLimits().max_error_characters
 
 
 def described(notes: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def described(notes: Mapping[str, Any]) -> dict[str, Any]:
 def words_of(error: Any) -> str:
     """Cut the words of an error to the last of a traceback, a length and what can be shown."""
     text = error if isinstance(error, str) else str(described({"": error})[""])
-    cut = last_words(text)[: DocumentLimits().max_error_characters]
+    cut = last_words(text)[:_LONGEST]
     return "".join(each if each.isprintable() or each == "\n" else " " for each in cut).strip()
 
 
@@ -80,5 +81,4 @@ def _told(value: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    longest = DocumentLimits().max_error_characters
-    return text[:longest].encode("utf-8", "replace").decode()
+    return text[:_LONGEST].encode("utf-8", "replace").decode()

@@ -100,8 +100,10 @@ class Observation:
             raise ContractError(
                 "camera", f"got {camera!r}, expected one of {', '.join(self.images)}"
             )
-        shown = self.images[camera]
-        return np.broadcast_to(shown, (self.history, *shown.shape[1:]))
+        shown, history = self.images[camera], self.history
+        if len(shown) == history:
+            return shown
+        return np.broadcast_to(shown, (history, *shown.shape[1:]))
 
     def summary(self) -> ObservationSummary:
         """Tell what was shown, without the pixels."""

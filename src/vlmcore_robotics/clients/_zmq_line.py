@@ -162,14 +162,16 @@ class ZmqLine:
             asking.setsockopt(option, value)
         self._monitor = asking.get_monitor_socket()
         self._poller = zmq.Poller()
-        for each in (asking, self._monitor, self._woken):
+        for each in (asking, self._monitor, self._woken.fileno()):
             self._poller.register(each, zmq.POLLIN)
         asking.connect(f"tcp://{f'[{host}]' if is_ipv6 else host}:{port}")
 
     def _received(self) -> bytes | None:
         try:
+            if not self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                return None
             frame: bytes = self._socket.recv(zmq.NOBLOCK)
-        except zmq.ZMQError:  # nothing yet, or nothing asked
+        except zmq.ZMQError:  # nothing asked
             return None
         self._session.answered()
         if self._socket.rcvmore:
@@ -183,12 +185,11 @@ class ZmqLine:
         """Note what became of the connection."""
         if self._ending is not None:
             return
-        with suppress(BlockingIOError):
-            self._woken.recv(1)
+        news = dict(self._poller.poll(0))  # takes note, or the files stay readable for ever
+        if self._woken.fileno() in news:
             self._end(ConnectionAbortedError("this side ended it"))
-        self._socket.getsockopt(zmq.EVENTS)  # takes note, or its file stays readable for ever
         with suppress(zmq.Again):
-            while self._ending is None:
+            while self._monitor in news and self._ending is None:
                 event = parse_monitor_message(self._monitor.recv_multipart(zmq.NOBLOCK))
                 self._note(event["event"])
 
