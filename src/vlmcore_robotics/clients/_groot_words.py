@@ -28,13 +28,13 @@ from vlmcore_robotics.wire.groot_calls import (
 from vlmcore_robotics.wire.groot_info import info_from_modalities
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
+from vlmcore_robotics.wire.ports import GROOT_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.clients._zmq_line import ZmqLine
 
 __all__ = ["GrootWords"]
 
-_PORT = 5555
 _SCHEME = "tcp"
 
 
@@ -76,7 +76,7 @@ class GrootWords:
             endpoint,
             schemes=(_SCHEME,),
             default_scheme=_SCHEME,
-            default_port=_PORT,
+            default_port=GROOT_PORT,
             embodiment=embodiment,
             name=name,
             timeout_s=timeout_s,

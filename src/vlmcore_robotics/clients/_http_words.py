@@ -30,13 +30,13 @@ from vlmcore_robotics.wire.http_messages import (
 from vlmcore_robotics.wire.http_metadata import HttpServerInfo
 from vlmcore_robotics.wire.http_v1 import HttpCodec
 from vlmcore_robotics.wire.policy_contract import contract_differences
+from vlmcore_robotics.wire.ports import HTTP_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.clients._http_line import HttpLine
 
 __all__ = ["HttpQuestion", "HttpWords"]
 
-_PORT = 8787
 _SCHEMES = ("http", "https")
 _LOSSLESS = (WireEncoding.RAW, WireEncoding.PNG)
 _TOO_LARGE = 413
@@ -90,7 +90,7 @@ class HttpWords:
             endpoint,
             schemes=_SCHEMES,
             default_scheme=_SCHEMES[0],
-            default_port=_PORT,
+            default_port=HTTP_PORT,
             embodiment=embodiment,
             name=name,
             timeout_s=timeout_s,

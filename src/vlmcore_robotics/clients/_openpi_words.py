@@ -18,13 +18,13 @@ from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import info_from_metadata
+from vlmcore_robotics.wire.ports import OPENPI_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.clients._websocket_line import WebSocketLine
 
 __all__ = ["OpenPIWords"]
 
-_PORT = 8000
 _SCHEMES = ("ws", "wss")
 
 
@@ -58,7 +58,7 @@ class OpenPIWords:
             endpoint,
             schemes=_SCHEMES,
             default_scheme=_SCHEMES[0],
-            default_port=_PORT,
+            default_port=OPENPI_PORT,
             embodiment=embodiment,
             name=name,
             timeout_s=timeout_s,

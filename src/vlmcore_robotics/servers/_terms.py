@@ -17,7 +17,14 @@ from vlmcore.errors import ContractError, PolicyError, VlmcoreError
 from vlmcore.secrets import Secret, redact
 from vlmcore_robotics.servers.runtime import PolicyRuntime
 
-__all__ = ["Address", "action_names_of", "require_tls", "unless", "words_for_clients"]
+__all__ = [
+    "Address",
+    "action_names_of",
+    "frame_rate_hz_of",
+    "require_tls",
+    "unless",
+    "words_for_clients",
+]
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -88,6 +95,11 @@ def action_names_of(runtime: PolicyRuntime) -> tuple[str, ...]:
             "runtime", f"got {runtime.info.name!r} without action_names, expected them"
         )
     return runtime.info.action_names
+
+
+def frame_rate_hz_of(runtime: PolicyRuntime) -> float:
+    """Say how many frames a second a camera has, which no request says: one for each step."""
+    return runtime.info.rate_hz or 1.0
 
 
 def require_tls(tls: Any) -> None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import TYPE_CHECKING, final
-
-import attrs
 
 from vlmcore._arrays import require_count, require_finite_between
 from vlmcore._optional import optional_dependency
-from vlmcore.errors import EndpointError
 from vlmcore.limits import HttpLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.servers._admission import Admission
 from vlmcore_robotics.servers._http_answers import HttpAnswers
+from vlmcore_robotics.servers._server import Server
 from vlmcore_robotics.servers._terms import Address, action_names_of, require_tls
 from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.wire.http_v1 import HttpCodec
+from vlmcore_robotics.wire.ports import HTTP_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.servers._uvicorn_listener import Listener
@@ -30,7 +28,7 @@ _THREADS = 4  # that read and write messages
 
 
 @final
-class HttpPolicyServer:
+class HttpPolicyServer(Server):
     """
     Serves the policy of a runtime over HTTP, in the protocol ``comfyui-vla-http-v1``.
 
@@ -77,7 +75,7 @@ class HttpPolicyServer:
         runtime: PolicyRuntime,
         *,
         host: str = "127.0.0.1",
-        port: int = 8787,
+        port: int = HTTP_PORT,
         token: Secret | None = None,
         allow_remote: bool = False,
         hosts: Sequence[str] = (),
@@ -90,7 +88,8 @@ class HttpPolicyServer:
         require_tls(tls)
         require_count(max_clients=max_clients)
         require_finite_between(0.0, 3600.0, patience_s=patience_s)
-        self._address = Address(host=host, port=port, allow_remote=allow_remote)
+        address = Address(host=host, port=port, allow_remote=allow_remote)
+        super().__init__(address, "http" if tls is None else "https")
         self._tls = tls
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="messages of HTTP")
         self._answers = HttpAnswers(
@@ -112,45 +111,9 @@ class HttpPolicyServer:
             _asgi.app_of(self._answers.answer), max_clients=max_clients, patience_s=patience_s
         )
 
-    @property
-    def url(self) -> str:
-        """Where a client on this machine reaches it; with the port that was taken, once started."""
-        return self._address.url("http" if self._tls is None else "https")
+    async def _listen(self, host: str, port: int) -> int:
+        return await self._listener.open(host=host, port=port, tls=self._tls)
 
-    async def start(self) -> None:
-        """
-        Listen.
-
-        Raises:
-            EndpointError: If that is not possible, as when the port is in use.
-        """
-        try:
-            port = await self._listener.open(
-                host=self._address.numeric, port=self._address.port, tls=self._tls
-            )
-        except OSError as error:
-            raise EndpointError(self.url, f"cannot listen there: {error.strerror}") from error
-        self._address = attrs.evolve(self._address, port=port)
-
-    async def stop(self, *, grace_s: float = 5.0) -> None:
-        """
-        Take no more requests, answer those that are in hand, and hang up.
-
-        Args:
-            grace_s: How long answers may take, 0 to 600 seconds; then they are given up.
-        """
-        require_finite_between(0.0, 600.0, grace_s=grace_s)
+    async def _hang_up(self, grace_s: float) -> None:
         await self._listener.close(grace_s=grace_s)
         self._threads.shutdown(wait=False)
-
-    async def __aenter__(self) -> HttpPolicyServer:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()

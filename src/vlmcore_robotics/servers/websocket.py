@@ -7,20 +7,21 @@ import ssl
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, final
 
 import attrs
 
-from vlmcore._arrays import require_count, require_finite_between, require_text
+from vlmcore._arrays import require_count, require_text
 from vlmcore._optional import optional_dependency
-from vlmcore.errors import ContractError, EndpointError
+from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.servers._admission import Admission, Refusal
+from vlmcore_robotics.servers._server import Server
 from vlmcore_robotics.servers._terms import (
     Address,
     action_names_of,
+    frame_rate_hz_of,
     require_tls,
     unless,
     words_for_clients,
@@ -29,6 +30,7 @@ from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import metadata_from_info
+from vlmcore_robotics.wire.ports import OPENPI_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.servers._websocket_listener import Listener, Visit
@@ -37,7 +39,6 @@ __all__ = ["OpenPIServer"]
 
 _HEALTH = "/healthz"
 _STOPPING, _FAILED = 1001, 1011  # codes of WebSocket
-_RATE_HZ = 1.0  # of cameras, where nobody says it; requests hold one frame of each
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -50,7 +51,7 @@ class _Client:
 
 
 @final
-class OpenPIServer:
+class OpenPIServer(Server):
     """
     Serves the policy of a runtime over WebSocket. Any path will do; ``GET /healthz`` says ``OK``.
 
@@ -102,7 +103,7 @@ class OpenPIServer:
         *,
         layout: ObservationLayout,
         host: str = "127.0.0.1",
-        port: int = 8000,
+        port: int = OPENPI_PORT,
         api_key: Secret | None = None,
         allow_remote: bool = False,
         hosts: Sequence[str] = (),
@@ -117,7 +118,8 @@ class OpenPIServer:
             require_text(default_prompt=default_prompt)
         require_tls(tls)
         self._runtime = runtime
-        self._address = Address(host=host, port=port, allow_remote=allow_remote)
+        address = Address(host=host, port=port, allow_remote=allow_remote)
+        super().__init__(address, "ws" if tls is None else "wss")
         self._tls = tls
         self._default_prompt = default_prompt
         self._max_clients = max_clients
@@ -133,37 +135,12 @@ class OpenPIServer:
         self._visits: dict[asyncio.Task[None], Visit | None] = {}  # None while one is answered
         self._is_stopping = False
 
-    @property
-    def url(self) -> str:
-        """Where a client on this machine reaches it; with the port that was taken, once started."""
-        return self._address.url("ws" if self._tls is None else "wss")
+    async def _listen(self, host: str, port: int) -> int:
+        return await self._listener.open(
+            host=host, port=port, tls=self._tls, max_bytes=self._codec.limits.max_request_bytes
+        )
 
-    async def start(self) -> None:
-        """
-        Listen.
-
-        Raises:
-            EndpointError: If that is not possible, as when the port is in use.
-        """
-        try:
-            port = await self._listener.open(
-                host=self._address.numeric,
-                port=self._address.port,
-                tls=self._tls,
-                max_bytes=self._codec.limits.max_request_bytes,
-            )
-        except OSError as error:
-            raise EndpointError(self.url, f"cannot listen there: {error.strerror}") from error
-        self._address = attrs.evolve(self._address, port=port)
-
-    async def stop(self, *, grace_s: float = 5.0) -> None:
-        """
-        Take no more requests, answer those that are in hand, and hang up.
-
-        Args:
-            grace_s: How long answers may take, 0 to 600 seconds; then they are given up.
-        """
-        require_finite_between(0.0, 600.0, grace_s=grace_s)
+    async def _hang_up(self, grace_s: float) -> None:
         self._is_stopping = True
         self._listener.stop_accepting()
         idle = [visit for visit in self._visits.values() if visit is not None]
@@ -171,18 +148,6 @@ class OpenPIServer:
         if self._visits:
             await asyncio.wait(tuple(self._visits), timeout=grace_s)
         await self._listener.close()
-
-    async def __aenter__(self) -> OpenPIServer:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
 
     def _make_listener(self) -> Listener:
         with optional_dependency("robotics", "websockets"):
@@ -252,7 +217,7 @@ class OpenPIServer:
             self._codec.decode_request,
             frame,
             captured_at_s=came_at_s,
-            frame_rate_hz=self._runtime.info.rate_hz or _RATE_HZ,
+            frame_rate_hz=frame_rate_hz_of(self._runtime),
             default_prompt=self._default_prompt,
         )
         asked = self._runtime.submit(observation, session=client.session)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, final
 
 import attrs
 
 from vlmcore._arguments import require_kind, require_switch
-from vlmcore._arrays import require_count, require_finite_between
+from vlmcore._arrays import require_count
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.observation import Observation
-from vlmcore.errors import ContractError, EndpointError
+from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
-from vlmcore_robotics.servers._terms import Address, action_names_of, words_for_clients
+from vlmcore_robotics.servers._server import Server
+from vlmcore_robotics.servers._terms import (
+    Address,
+    action_names_of,
+    frame_rate_hz_of,
+    words_for_clients,
+)
 from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.wire.groot import GrootCall, GrootCodec
 from vlmcore_robotics.wire.groot_calls import GrootEndpoint
@@ -26,17 +31,16 @@ from vlmcore_robotics.wire.groot_info import modalities_from_info
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.groot_modalities import PolicyModalities
 from vlmcore_robotics.wire.policy_info import metadata_from_info
+from vlmcore_robotics.wire.ports import GROOT_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.servers._zmq_listener import Listener, Request
 
 __all__ = ["GrootServer"]
 
-_RATE_HZ = 1.0  # of cameras, where nobody says it
-
 
 @final
-class GrootServer:
+class GrootServer(Server):
     """
     Serves the policy of a runtime over ZeroMQ, as GR00T's own server: any REQ socket can ask.
 
@@ -102,7 +106,7 @@ class GrootServer:
         flat: bool = False,
         join_states: bool = False,
         host: str = "127.0.0.1",
-        port: int = 5555,
+        port: int = GROOT_PORT,
         api_token: Secret | None = None,
         allow_remote: bool = False,
         max_requests: int = 64,
@@ -119,7 +123,7 @@ class GrootServer:
                 "layout", f"got the actions {layout.action_names!r:.200}, expected {names!r:.200}"
             )
         self._runtime = runtime
-        self._address = Address(host=host, port=port, allow_remote=allow_remote)
+        super().__init__(Address(host=host, port=port, allow_remote=allow_remote), "tcp")
         self._token = api_token
         self._join_states = join_states
         self._max_requests = max_requests
@@ -142,37 +146,13 @@ class GrootServer:
         self._in_hand: set[asyncio.Future[None]] = set()
         self._is_stopping = False
 
-    @property
-    def url(self) -> str:
-        """Where a client on this machine reaches it; with the port that was taken, once started."""
-        return self._address.url("tcp")
-
-    async def start(self) -> None:
-        """
-        Listen.
-
-        Raises:
-            EndpointError: If that is not possible, as when the port is in use.
-        """
-        try:
-            port = await self._listener.open(
-                host=self._address.numeric,
-                port=self._address.port,
-                max_bytes=self._codec.limits.max_request_bytes,
-            )
-        except OSError as error:
-            raise EndpointError(self.url, f"cannot listen there: {error.strerror}") from error
-        self._address = attrs.evolve(self._address, port=port)
+    async def _listen(self, host: str, port: int) -> int:
+        most = self._codec.limits.max_request_bytes
+        port = await self._listener.open(host=host, port=port, max_bytes=most)
         self._receiving = asyncio.ensure_future(self._receive())
+        return port
 
-    async def stop(self, *, grace_s: float = 5.0) -> None:
-        """
-        Answer the requests that are in hand, refuse those that come meanwhile, and hang up.
-
-        Args:
-            grace_s: How long answers may take, 0 to 600 seconds; then they are given up.
-        """
-        require_finite_between(0.0, 600.0, grace_s=grace_s)
+    async def _hang_up(self, grace_s: float) -> None:
         self._is_stopping = True
         if self._in_hand:
             await asyncio.wait(tuple(self._in_hand), timeout=grace_s)
@@ -181,18 +161,6 @@ class GrootServer:
             each.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self._listener.close()
-
-    async def __aenter__(self) -> GrootServer:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.stop()
 
     async def _receive(self) -> None:
         while True:
@@ -226,7 +194,7 @@ class GrootServer:
             self._codec.decode_call,
             request.body,
             captured_at_s=came_at_s,
-            frame_rate_hz=self._runtime.info.rate_hz or _RATE_HZ,
+            frame_rate_hz=frame_rate_hz_of(self._runtime),
         )
         session = hashlib.sha256(request.peer).hexdigest()
         match call.endpoint:

@@ -27,6 +27,7 @@ from vlmcore_robotics.testing._tries import Request
 from vlmcore_robotics.testing.protocols import PolicyProtocol
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
+from vlmcore_robotics.wire.ports import GROOT_PORT, HTTP_PORT, OPENPI_PORT
 
 __all__ = ["NotForThisError", "RiskError", "ServerUnderTest"]
 
@@ -37,7 +38,11 @@ _TELLTALE = re.compile(
     rb"|[A-Z]:\\\\?[\w. -]+\\"
     rb"|site-packages"
 )
-_PORTS = {PolicyProtocol.OPENPI: 0x1F40, PolicyProtocol.GROOT: 0x15B3}  # 8000 and 5555
+_PORTS = {
+    PolicyProtocol.HTTP: HTTP_PORT,
+    PolicyProtocol.OPENPI: OPENPI_PORT,
+    PolicyProtocol.GROOT: GROOT_PORT,
+}
 
 
 class RiskError(BrokenPromiseError):
@@ -101,7 +106,7 @@ class ServerUnderTest:
             url,
             schemes=protocol.schemes,
             default_scheme=protocol.schemes[0],
-            default_port=_PORTS.get(protocol),
+            default_port=_PORTS[protocol],
             allow_remote=allow_remote,
         )
         if endpoint.scheme in ("wss", "https"):
