@@ -12,7 +12,7 @@ import attrs
 
 from vlmcore._arrays import plain_float, require_positive
 from vlmcore.contracts.observation import Observation
-from vlmcore.errors import ContractError, UnsafeActionError
+from vlmcore.errors import ContractError, PolicyError, UnsafeActionError
 from vlmcore.rollout._checks import require_sink, require_steps
 from vlmcore.rollout._metronome import Metronome
 from vlmcore.rollout._policy_terms import require_observer
@@ -72,6 +72,9 @@ class ControlLoop:
         sink: What moves the robot, perhaps behind a `vlmcore.rollout.watchdog.Watchdog`.
         observe: As for `ChunkBroker.step`.
         max_age_s: As for `hand_off`.
+        max_starved_s: For how long there may be nothing to execute, the wait for the first answer
+            included: then the run ends as with `Starvation.STOP`. ``None`` for as long as it lasts:
+            a policy that hangs holds the robot still for ever.
         position: Says where the things are that changes and rates move, if the space bounds it.
         recorder: Writes each step, also what was refused and where the robot stood still; the
             caller closes it.
@@ -119,6 +122,7 @@ class ControlLoop:
         *,
         observe: Callable[[], Observation | TimedObservation],
         max_age_s: float,
+        max_starved_s: float | None = None,
         position: Callable[[], Mapping[str, float]] | None = None,
         recorder: EpisodeWriter | None = None,
         record_frames: bool = False,
@@ -134,6 +138,12 @@ class ControlLoop:
         require_observer(observe)
         max_age_s = plain_float(max_age_s)
         require_positive(max_age_s=max_age_s)
+        if max_starved_s is not None:
+            max_starved_s = plain_float(max_starved_s)
+            require_positive(max_starved_s=max_starved_s)
+            if isinstance(broker, ChunkBroker):
+                problem = "expected None with a ChunkBroker, which waits for its policy"
+                raise ContractError("max_starved_s", f"got {max_starved_s:g}, {problem}")
         if not (position is None or callable(position)):
             raise ContractError("position", f"got {position!r:.80}, expected a function, or None")
         if not (recorder is None or isinstance(recorder, EpisodeWriter)):
@@ -145,6 +155,8 @@ class ControlLoop:
         self._sink = sink
         self._observe: Callable[[], Any] = observe
         self._max_age_s = max_age_s
+        self._max_starved_s = max_starved_s
+        self._starved_at_s: float | None = None  # since when there is nothing to execute
         self._position = position
         self._recorder = recorder
         self._record_frames = record_frames
@@ -181,7 +193,8 @@ class ControlLoop:
 
         Raises:
             UnsafeActionError: If the gate, the latch or `hand_off` refuses, as described above.
-            PolicyError: As for the ``step`` of the broker.
+            PolicyError: As for the ``step`` of the broker; or if there was nothing to execute for
+                *max_starved_s*.
             ContractError: As for the ``step`` of the broker; or if a run is under way.
             Exception: What the robot raises, as it is.
         """
@@ -190,7 +203,7 @@ class ControlLoop:
         if not self._turn.acquire(blocking=False):
             raise ContractError("run", "got a second run at once, expected one robot for each loop")
         try:
-            self._counts, self._recorded = LoopCounts(), None
+            self._counts, self._recorded, self._starved_at_s = LoopCounts(), None, None
             self._last_command = last_command
             self._broker.reset()
             self._drive(steps)
@@ -221,6 +234,7 @@ class ControlLoop:
         """Send one command."""
         broker = self._broker
         position = None if self._position is None else self._position()
+        starved_at_s, self._starved_at_s = self._starved_at_s, None
         try:
             vetted = broker.step(self._observe, last_command=self._last_command, position=position)
         except UnsafeActionError as error:
@@ -235,7 +249,22 @@ class ControlLoop:
             return
         is_starved = isinstance(broker, PrefetchingBroker) and broker.is_starved
         self._count(held=is_starved, remedied=vetted.report.changed)
+        if is_starved:
+            self._starve(vetted, starved_at_s)
         self._send(vetted)
+
+    def _starve(self, held: VettedChunk, since_s: float | None) -> None:
+        """Note that there is nothing to execute, and end the run if that was so for too long."""
+        now_s, most_s = self._clock(), self._max_starved_s
+        self._starved_at_s = now_s if since_s is None else since_s
+        if most_s is None or now_s - self._starved_at_s < most_s:
+            return
+        assert isinstance(self._broker, PrefetchingBroker)
+        trouble = self._broker.trouble or "the answer is not there yet"
+        why = f"nothing was there to execute for {most_s:g} s: {trouble}"
+        if isinstance(self._broker.gate, SafetyLatch):
+            self._broker.gate.trip(held.report, why)
+        raise PolicyError(self._broker.name, why)
 
     def _stand_still(self, *, at_once: bool = False) -> None:
         command, now_s = self._last_command, self._clock()

@@ -150,6 +150,11 @@ class PrefetchingBroker:
         self._is_starved = False
 
     @property
+    def name(self) -> str:
+        """What the policy is called."""
+        return self._terms.name
+
+    @property
     def gate(self) -> SafetyGate | SafetyLatch:
         """Through which every step goes."""
         return self._gate

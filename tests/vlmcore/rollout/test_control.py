@@ -152,6 +152,52 @@ def test_a_run_ends_when_it_is_told_to_stop() -> None:
     assert 2 == rig.run(2).ticks  # it is not remembered for ever
 
 
+@pytest.mark.parametrize("is_latched", [False, True])
+def test_a_policy_that_hangs_holds_the_robot_still_for_so_long_only(is_latched: bool) -> None:
+    """
+    Before its first answer, too: somebody has to look, so a latch stays shut.
+    """
+    made: Any = SafetyLatch(gate()) if is_latched else gate()
+    rig = Rig(made=made, executor=Later(), max_starved_s=0.19)
+    with pytest.raises(PolicyError, match=r"^counting: nothing .* for 0\.19 s: the answer is not"):
+        rig.run(None)
+    assert LoopCounts(ticks=5, held=5) == rig.loop.counts
+    assert ["hold"] * 5 == rig.sink.sources
+    assert not is_latched or made.is_tripped
+
+
+def test_what_was_executed_meanwhile_ends_a_hunger() -> None:
+    """
+    The time of all holds together does not count, that of those in a row does.
+    """
+    later = Later()
+    rig = Rig(Counting(horizon=1), executor=later, max_starved_s=0.19)
+    rig.sink.then = lambda i: later.finish() if later.waiting and i % 3 == 0 else None
+    counts = rig.run(40)
+    assert (40, True) == (counts.ticks, counts.held > 20)
+    rig.sink.then = None
+    with pytest.raises(PolicyError, match="nothing was there to execute"):
+        rig.run(40)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True])
+def test_how_long_a_policy_may_hang_is_a_time(value: Any) -> None:
+    """
+    A broker that waits for its policy never starves.
+    """
+    with pytest.raises(ContractError, match=r"^max_starved_s: got "):
+        Rig(max_starved_s=value)
+    rig = Rig()
+    with pytest.raises(ContractError, match=r"^max_starved_s: got 1, expected None with a Chunk"):
+        ControlLoop(
+            ChunkBroker(Counting(), gate(), replan_every=1),
+            rig.sink,
+            observe=rig.observe,
+            max_age_s=5.0,
+            max_starved_s=1.0,
+        )
+
+
 class Crash(Exception):  # noqa: N818 - it is what a robot raises
     """What a robot raises."""
 
