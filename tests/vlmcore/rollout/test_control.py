@@ -153,7 +153,7 @@ def test_a_run_ends_when_it_is_told_to_stop() -> None:
 
 
 @pytest.mark.parametrize("is_latched", [False, True])
-def test_a_policy_that_hangs_holds_the_robot_still_for_so_long_only(is_latched: bool) -> None:
+def test_a_policy_that_hangs_holds_the_robot_still_for_so_long_only(is_latched: bool) -> None:  # noqa: FBT001
     """
     Before its first answer, too: somebody has to look, so a latch stays shut.
     """
