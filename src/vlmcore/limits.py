@@ -329,6 +329,7 @@ class MusicLimits(_Bounds):
         max_head_bytes: Size of the headers of an answer.
         max_url_characters: Characters of an address of audio.
         max_decoded_bytes: Size of a clip once decoded; half an hour in stereo has 0.6 GiB.
+        max_seed: The largest seed of a cover.
     """
 
     max_reference_bytes: int = 50_000_000
@@ -338,3 +339,4 @@ class MusicLimits(_Bounds):
     max_head_bytes: int = 65_536
     max_url_characters: int = 8192
     max_decoded_bytes: int = 2048 * _MIB
+    max_seed: int = 1_000_000

@@ -1,1 +1,1 @@
-"""A client for music generation services; see the changelog for what is here yet."""
+"""Clients of services that make music: what is asked of them, and the clips that come."""

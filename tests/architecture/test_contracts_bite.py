@@ -57,6 +57,7 @@ PLANTS = [
         "import vlmcore_robotics.cli",
     ),
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
+    Plant("transports-behind-doors", "vlmcore_audio/clips.py", "import soundfile"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
     Plant("framework-free", "vlmcore/limits.py", "import torch"),
     Plant("framework-free", "vlmcore/vlm/loading.py", "def later():\n    import torch"),
@@ -71,8 +72,6 @@ PLANTS = [
 
 # What a planted line refers to, where the room is not built yet.
 STAND_INS = {
-    "vlmcore_audio/minimax/__init__.py",
-    "vlmcore_audio/music.py",
     "vlmcore_comfy/nodes/__init__.py",
     "vlmcore_comfy/sockets.py",
 }

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from vlmcore._whole_files import what_failed, write_whole
 from vlmcore.errors import ContractError, DocumentError, PolicyError
 
 __all__ = ["STANDARD_INPUT", "read_bytes", "told_of", "write_bytes"]
 
 STANDARD_INPUT = "-"
-_STEM = 60  # characters: a name as long as the file system allows must not get longer
 
 
 @contextlib.contextmanager
@@ -39,17 +38,7 @@ def told_of(name: str) -> Iterator[None]:
     except MemoryError:
         raise ContractError(name, "does not fit into memory") from None
     except OSError as error:
-        raise ContractError(name, _what_failed(error)) from None
-
-
-def _what_failed(error: OSError) -> str:
-    match error:
-        case FileNotFoundError():
-            return "does not exist"
-        case PermissionError():
-            return "permission denied"
-        case _:
-            return error.strerror or str(error)
+        raise ContractError(name, what_failed(error)) from None
 
 
 def read_bytes(word: str, *, most: int) -> bytes:
@@ -104,24 +93,4 @@ def write_bytes(word: str, data: bytes) -> None:
         ContractError: If it cannot be written, or is there and is no regular file.
     """
     with told_of(word):
-        if not word.strip() or "\0" in word or word == "-":
-            raise ContractError(word, f"{word!r} is no path")
-        # Through links, which would be replaced otherwise.
-        path = Path(os.path.realpath(word))
-        if path.is_dir():
-            raise ContractError(word, "is a folder, expected a file")
-        if not path.parent.exists():
-            raise ContractError(word, f"its folder, {str(path.parent)!r}, does not exist")
-        if path.exists() and not path.is_file():
-            raise ContractError(word, "is no regular file, and would be replaced by one")
-        beside = path.with_name(f".{path.name[:_STEM]}.{os.getpid()}.part")
-        try:
-            with beside.open("xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
+        write_whole(word, data)

@@ -1,0 +1,194 @@
+"""The command ``music`` and its sub-commands."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from pathlib import Path
+from typing import Any
+
+from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
+from vlmcore.cli._files import read_bytes
+from vlmcore.cli._terminal import Terminal
+from vlmcore.errors import ContractError, EndpointError, MissingDependencyError, VlmcoreError
+from vlmcore_audio.cli._progress import ProgressLine
+from vlmcore_audio.clips import MusicClip
+from vlmcore_audio.containers import SAMPLE_RATES_HZ, Container
+from vlmcore_audio.minimax.client import MiniMaxMusic
+from vlmcore_audio.minimax.models import MODELS
+from vlmcore_audio.minimax.regions import Region
+from vlmcore_audio.minimax.wire import Delivery
+from vlmcore_audio.music import AudioFormat, MusicRequest, Reference
+
+__all__ = ["add_command"]
+
+_CONTAINERS = {
+    ".mp3": Container.MP3,
+    ".wav": Container.WAV,
+    ".flac": Container.WAV,
+    ".ogg": Container.WAV,
+}
+_TEXT_BYTES = 0x10000
+_CODES = (
+    ExitCode.DONE,
+    ExitCode.INCOMPLETE,
+    ExitCode.USAGE,
+    ExitCode.NO_PACKAGE,
+    ExitCode.INTERRUPTED,
+)
+_OPTIONS = {  # where the words of a request come from
+    "prompt": "--prompt",
+    "lyrics": "--lyrics",
+    "model": "--model",
+    "seed": "--seed",
+    "timeout_s": "--timeout",
+    "bitrate_kbps": "--bitrate",
+    "reference": "--file",
+    "file": "--file",
+    "url": "--url",
+    "feature_id": "--feature",
+    "aigc_watermark": "--watermark",
+}
+_EPILOG = """\
+The key is taken from the environment variable MINIMAX_API_KEY, and is no option. A request costs
+money; one that has begun to send audio is not made again. The file is written whole, or not at all.
+"""
+
+
+def add_command(commands: Any) -> None:
+    """Add the command to *commands*, as `vlmcore.cli` says."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "music",
+        help="make music, and covers of recordings",
+        description="Make music, and covers of recordings, with MiniMax.",
+        allow_abbrev=False,
+    )
+    inner = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    generate = _add(inner, "generate", "make a piece of music")
+    generate.add_argument(
+        "--lyrics-optimizer", action="store_true", help="let the service write the lyrics"
+    )
+    generate.add_argument("--instrumental", action="store_true", help="nothing is sung")
+    cover = _add(inner, "cover", "make a cover of a recording of 6 s to 6 min")
+    group = cover.add_argument_group("recording, one of")
+    group.add_argument("--file", metavar="AUDIO", help="a file of 50 MB at most")
+    group.add_argument("--url", help="an https address, which the service fetches")
+    group.add_argument("--feature", metavar="ID", help="what the service calls it already")
+    cover.add_argument("--seed", type=int, metavar="N", help="the same makes much the same")
+
+
+def _add(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary.capitalize()}.",
+        epilog=f"{_EPILOG}\n"
+        + exit_codes_help(
+            *_CODES,
+            done="the file is written",
+            incomplete="there is no music, or the file cannot be written",
+            interrupted="stopped with Ctrl-C; nothing was written",
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--prompt", default="", help="what it should sound like")
+    parser.add_argument("--lyrics", default="", help="what is sung")
+    parser.add_argument("--lyrics-file", metavar="TEXT", help="the same, in a file, or '-'")
+    parser.add_argument(
+        "--output", "-o", required=True, metavar="OUT", help=".mp3, .wav, .flac or .ogg"
+    )
+    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(MODELS)}")
+    parser.add_argument(
+        "--region", choices=[each.value for each in Region], default=Region.GLOBAL_EN.value
+    )
+    parser.add_argument(
+        "--delivery",
+        choices=[each.value for each in Delivery],
+        default=Delivery.STREAM.value,
+        help="how the audio comes",
+    )
+    parser.add_argument(
+        "--sample-rate", type=int, choices=SAMPLE_RATES_HZ, default=SAMPLE_RATES_HZ[-1]
+    )
+    parser.add_argument("--bitrate", type=int, metavar="KBPS", help="of MP3: 32, 64, 128 or 256")
+    parser.add_argument("--channels", type=int, choices=(1, 2), default=2)
+    parser.add_argument("--watermark", action="store_true", help="mark it, in cn_zh")
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="S", help="1 to 1800 s; 600 if not given"
+    )
+    parser.add_argument("--quiet", "-q", action="store_true", help="no notes, only complaints")
+    parser.set_defaults(run=functools.partial(_run, parser=parser))
+    return parser
+
+
+def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser) -> ExitCode:
+    """Do the work, and tell a wrong command line from what goes wrong later."""
+    terminal = Terminal.standard(quiet=arguments.quiet)
+    try:
+        request = _request(arguments)
+        client = MiniMaxMusic(
+            region=Region(arguments.region),
+            delivery=Delivery(arguments.delivery),
+            timeout_s=arguments.timeout,
+            aigc_watermark=arguments.watermark,
+        )
+        steps = client.stream(request)
+    except ContractError as error:
+        option = _OPTIONS.get(error.field, error.field)
+        parser.error(f"{option}: {error.problem}")
+    except EndpointError as error:
+        parser.error(f"--url: {error}")
+    line = ProgressLine(terminal, quiet=arguments.quiet)
+    try:
+        with client:
+            clip = next(each for each in steps if isinstance(each, MusicClip) or line.show(each))
+        line.end()
+        assert isinstance(clip, MusicClip)
+        clip.save(arguments.output)
+        terminal.line(f"{arguments.output}: {clip.duration_s:.1f} s, {clip.sample_rate_hz} Hz")
+    except MissingDependencyError:
+        raise
+    except VlmcoreError as error:
+        line.end()
+        terminal.complain(f"vlmcore: {error}")
+        return ExitCode.INCOMPLETE
+    return ExitCode.DONE
+
+
+def _request(arguments: argparse.Namespace) -> MusicRequest:
+    """Read the command line; whatever cannot be written later is refused before money is spent."""
+    output = Path(arguments.output)
+    container = _CONTAINERS.get(output.suffix.lower())
+    if container is None:
+        raise ContractError("--output", f"expected a name that ends in {', '.join(_CONTAINERS)}")
+    if output.is_dir() or not output.parent.is_dir():
+        raise ContractError("--output", f"{arguments.output!r} is a folder, or in none")
+    lyrics = arguments.lyrics
+    if arguments.lyrics_file is not None:
+        if lyrics:
+            raise ContractError("--lyrics-file", "got --lyrics too, expected one of them")
+        try:
+            lyrics = read_bytes(arguments.lyrics_file, most=_TEXT_BYTES).decode()
+        except UnicodeDecodeError:
+            raise ContractError("--lyrics-file", "is not in UTF-8") from None
+    audio = AudioFormat(
+        container=container,
+        sample_rate_hz=arguments.sample_rate,
+        bitrate_kbps=arguments.bitrate,
+        channels=arguments.channels,
+    )
+    common = {
+        "prompt": arguments.prompt,
+        "lyrics": lyrics,
+        "model": arguments.model,
+        "audio": audio,
+    }
+    if not hasattr(arguments, "feature"):
+        return MusicRequest(
+            lyrics_optimizer=arguments.lyrics_optimizer,
+            is_instrumental=arguments.instrumental,
+            **common,
+        )
+    reference = Reference(file=arguments.file, url=arguments.url, feature_id=arguments.feature)
+    return MusicRequest(reference=reference, seed=arguments.seed, **common)

@@ -1,0 +1,196 @@
+"""What is made of the parts of an answer as they come: of the service, and of where audio lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vlmcore.errors import MusicProtocolError
+from vlmcore.limits import MusicLimits
+from vlmcore_audio.containers import Container
+from vlmcore_audio.minimax._assembly import Assembly
+from vlmcore_audio.minimax._documents import Document, read_document, refused
+from vlmcore_audio.minimax._events import EventReader
+from vlmcore_audio.minimax._hex import AudioSieve, HexAudio
+from vlmcore_audio.minimax._http_parts import Head
+from vlmcore_audio.minimax._service import SERVICE
+
+__all__ = ["AnswerReader", "DownloadReader"]
+
+_TRACE_HEADER = "trace-id"
+
+
+class AnswerReader:
+    """
+    Reads an answer of the service, in one piece or as a stream of events.
+
+    Args:
+        container: How the audio is encoded.
+        limits: How much is read.
+        redacted: Makes words of the service fit to be shown.
+    """
+
+    def __init__(
+        self, container: Container, *, limits: MusicLimits, redacted: Callable[..., str]
+    ) -> None:
+        self.assembly = Assembly(container, limits)
+        self.document: Document | None = None
+        self.url: str | None = None
+        self.events = 0
+        self.is_over = False
+        self._limits = limits
+        self._redacted = redacted
+        self._head = Head(status=200, headers={})
+        self._is_stream = False
+        self._sieve = AudioSieve(
+            shortest=limits.max_url_characters, max_bytes=limits.max_audio_bytes
+        )
+        self._reader = EventReader(max_bytes=limits.max_event_bytes)
+        self._text = bytearray()
+        self._piece: HexAudio | None = None
+        self._came = 0
+
+    @property
+    def received_bytes(self) -> int:
+        """How much of the audio there is."""
+        return len(self.assembly) + self._sieve.begun_bytes
+
+    @property
+    def is_failure_without_words(self) -> bool:
+        """Whether the service failed and said nothing at all."""
+        return self._head.status >= 500 and self._came == 0
+
+    def take(self, part: Head | bytes) -> None:
+        """
+        Take a part.
+
+        Raises:
+            MusicError: If it tells of an error, or is not what the service sends.
+        """
+        if isinstance(part, Head):
+            self._head = part
+            kind = part.headers.get("content-type", "").strip().lower()
+            self._is_stream = kind.startswith("text/event-stream")
+            return
+        self._came += len(part)
+        most = self._limits.max_answer_bytes
+        if self._came > most:
+            raise MusicProtocolError(SERVICE, f"it sent more than max_answer_bytes, {most:,}")
+        for piece in self._sieve.feed(part):
+            if isinstance(piece, HexAudio):
+                if self._piece is not None:
+                    raise MusicProtocolError(SERVICE, "it sent two audios in one event")
+                self._piece = piece
+            else:
+                self._take_text(piece)
+
+    def finish(self) -> None:
+        """
+        Take the end of the answer.
+
+        Raises:
+            MusicError: If it tells of an error, or is not what the service sends.
+        """
+        self._take_text(self._sieve.finish())
+        if self._is_stream:
+            for event in self._reader.finish():
+                self._take_event(event)
+            return
+        text = bytes(self._text)
+        if self._head.status >= 300 and not text.lstrip().startswith(b"{"):
+            words = text[: self._limits.max_url_characters].decode("utf-8", "replace")
+            raise refused(
+                None,
+                words,
+                http_status=self._head.status,
+                trace_id=self._trace,
+                redacted=self._redacted,
+            )
+        self._take_document(text)
+
+    def _take_text(self, text: bytes) -> None:
+        if self._is_stream:
+            for event in self._reader.feed(text):
+                self._take_event(event)
+            return
+        self._text += text
+        most = self._limits.max_event_bytes
+        if len(self._text) > most:
+            raise MusicProtocolError(
+                SERVICE, f"its answer is longer than max_event_bytes, {most:,}"
+            )
+
+    def _take_event(self, event: bytes) -> None:
+        self.events += 1
+        if event.strip() == b"[DONE]":
+            self.assembly.end()
+            self.is_over = True
+        elif not self.is_over:
+            self._take_document(event)
+
+    def _take_document(self, text: bytes) -> None:
+        piece, self._piece = self._piece, None
+        self.document = document = read_document(
+            text,
+            piece,
+            http_status=self._head.status,
+            limits=self._limits,
+            redacted=self._redacted,
+        )
+        self.assembly.take(document)
+        self.assembly.trace_id = self.assembly.trace_id or self._trace
+        self.url = document.url or self.url
+
+    @property
+    def _trace(self) -> str:
+        return self._redacted(self._head.headers.get(_TRACE_HEADER, ""), max_characters=80)
+
+
+class DownloadReader:
+    """
+    Reads a file, or where else it lies.
+
+    Args:
+        limits: How large it may be.
+    """
+
+    def __init__(self, limits: MusicLimits) -> None:
+        self.data = bytearray()
+        self.location: str | None = None
+        self.is_over = False
+        self.events = 0
+        self._most = limits.max_audio_bytes
+
+    @property
+    def received_bytes(self) -> int:
+        """How much of the file there is."""
+        return len(self.data)
+
+    def take(self, part: Head | bytes) -> None:
+        """
+        Take a part.
+
+        Raises:
+            MusicProtocolError: If there is no file, or it is too large.
+        """
+        if isinstance(part, bytes):
+            self._require(len(self.data) + len(part))
+            self.data += part
+            return
+        if part.status in (301, 302, 303, 307, 308) and "location" in part.headers:
+            self.location = part.headers["location"]
+            self.is_over = True
+        elif part.status != 200:
+            raise MusicProtocolError(
+                SERVICE, f"where it says the audio lies, the answer is HTTP {part.status}"
+            )
+        length = part.headers.get("content-length", "")
+        self._require(int(length) if length.isdecimal() and len(length) < 20 else 0)
+
+    def finish(self) -> None:
+        """Take the end of the file; there is nothing to do."""
+
+    def _require(self, size: int) -> None:
+        if size > self._most:
+            raise MusicProtocolError(
+                SERVICE, f"the audio is larger than max_audio_bytes, {self._most:,}"
+            )

@@ -1,0 +1,201 @@
+"""A MiniMax that does what a test says, on loopback, over real TLS, for those who test music."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import attrs
+import numpy as np
+import pytest
+import soundfile
+import trustme
+
+KEY = "sk-Zx9+q/7=Kw'3\"d"
+API = "api.minimax.io"
+CDN = "cdn.example.net"
+ADDRESSES = {
+    API: "93.184.216.34",
+    "api.minimaxi.com": "93.184.216.34",
+    CDN: "93.184.216.34",
+    "private.example.net": "10.0.0.5",
+    "metadata.example.net": "169.254.169.254",
+}
+
+Script = Callable[["Asked"], Iterable[bytes]]
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """A request as it came."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.body)
+
+
+@contextlib.contextmanager
+def routed(port: int) -> Iterator[None]:
+    """Lead what is dialled on the internet, and looked up, to *port* of this machine."""
+    look_up, connect = socket.getaddrinfo, socket.socket.connect
+
+    def found(host: Any, *args: Any, **kwargs: Any) -> Any:
+        is_numeric = kwargs.get("flags", 0) & socket.AI_NUMERICHOST
+        return look_up(host if is_numeric else ADDRESSES.get(host, host), *args, **kwargs)
+
+    def dialled(self: socket.socket, address: Any) -> None:
+        if address[:2] == ("93.184.216.34", 443):
+            address = ("127.0.0.1", port)
+        elif not str(address[0]).startswith("127."):
+            raise AssertionError(f"dialled {address}")
+        connect(self, address)
+
+    with (
+        mock.patch("socket.getaddrinfo", found),
+        mock.patch.object(socket.socket, "connect", dialled),
+    ):
+        yield
+
+
+class ScriptedMiniMax:
+    """
+    Answers each connection with the next script; the last one stays.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        authority = trustme.CA()
+        self.certificate = folder / "ca.pem"
+        authority.cert_pem.write_to_path(str(self.certificate))
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert(*ADDRESSES).configure_cert(self._tls)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self.asked: list[Asked] = []
+        self.scripts: list[Script] = []
+        self.is_left = threading.Event()  # the client of the last script hung up
+        self._closing = False
+        self._threads: list[threading.Thread] = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closing = True
+        with contextlib.suppress(OSError), socket.socket() as last:
+            socket.socket.connect(last, ("127.0.0.1", self.port))
+        self._thread.join(10)
+        self._listener.close()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _serve(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            if self._closing:
+                connection.close()
+                return
+            thread = threading.Thread(target=self._answer, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError), connection:
+            connection.settimeout(20)
+            with self._tls.wrap_socket(connection, server_side=True) as peer:
+                file = peer.makefile("rb")
+                method, target, _ = file.readline().decode().split(" ")
+                headers = {}
+                while (line := file.readline().strip()) != b"":
+                    name, _, value = line.decode().partition(":")
+                    headers[name.lower()] = value.strip()
+                body = file.read(int(headers.get("content-length", 0)))
+                asked = Asked(method=method, target=target, headers=headers, body=body)
+                script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+                self.asked.append(asked)
+                try:
+                    for part in script(asked):
+                        peer.sendall(part)
+                except OSError:
+                    self.is_left.set()
+                    raise
+                with contextlib.suppress(OSError):
+                    peer.unwrap()
+
+
+@pytest.fixture
+def minimax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedMiniMax]:
+    server = ScriptedMiniMax(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
+    monkeypatch.setenv("MINIMAX_API_KEY", KEY)
+    try:
+        with routed(server.port):
+            yield server
+    finally:
+        server.close()
+
+
+def http(
+    body: bytes, *, status: int = 200, kind: str = "application/json", more: str = ""
+) -> bytes:
+    """Write a whole answer."""
+    head = (
+        f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{more}\r\n"
+    )
+    return head.encode() + body
+
+
+def says(body: bytes, **kwargs: Any) -> Script:
+    return lambda _: [http(body, **kwargs)]
+
+
+def stream_head() -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+
+def streams(*events: bytes) -> Script:
+    """Send events, each as it is, and hang up."""
+    return lambda _: [stream_head(), *events]
+
+
+def document(
+    audio: str | None, *, status: int | None = 2, code: int = 0, words: str = "success", **more: Any
+) -> bytes:
+    data = None if audio is None else {"status": status, "audio": audio}
+    base = {"status_code": code, "status_msg": words}
+    return json.dumps({"data": data, "base_resp": base, "trace_id": "t-1", **more}).encode()
+
+
+def event(audio: str | None, **kwargs: Any) -> bytes:
+    return b"data: " + document(audio, **kwargs) + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"
+
+
+def tone(seconds: float = 0.5, *, rate_hz: int = 44_100) -> np.ndarray[Any, Any]:
+    """A chord, the two channels apart."""
+    at = np.arange(int(seconds * rate_hz)) / rate_hz
+    left = 0.5 * np.sin(2 * np.pi * 440 * at) + 0.2 * np.sin(2 * np.pi * 1320 * at)
+    return np.stack([left, 0.4 * np.sin(2 * np.pi * 660 * at)], axis=1)
+
+
+def encoded(kind: str, samples: np.ndarray[Any, Any] | None = None, rate_hz: int = 44_100) -> bytes:
+    """Encode a tone as a service would."""
+    samples = tone() if samples is None else samples
+    if kind == "PCM":
+        return (samples * 0x7FFF).astype("<i2").tobytes()
+    out = io.BytesIO()
+    soundfile.write(out, samples, rate_hz, format=kind)
+    return out.getvalue()
