@@ -16,6 +16,15 @@ __all__ = ["CODES", "Work", "add_parser", "option_error", "token_of"]
 
 _WORDS = ("SOURCE", "URL")  # what is no option, and on the command line all the same
 
+# What an error tells a program to pass, and what somebody at a shell can do instead.
+_SAID_TO_PROGRAMS = {
+    "pass allow_remote=True": "--allow-remote says that it is meant",
+    "; overwrite=True empties it": "",
+    "; overwrite=True replaces it": "",
+    "; download=True fetches it": "",
+    "frames=encode_frames(observation)": "--frames png",
+}
+
 #: What a sub-command does with its words.
 Work: TypeAlias = Callable[[argparse.Namespace, Terminal], ExitCode]
 
@@ -73,11 +82,18 @@ def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser, work
         raise
     except ContractError as error:
         if error.field.startswith("--") or error.field in _WORDS:
-            parser.error(str(error))
-        terminal.complain(f"vlmcore: {error}")
+            parser.error(_for_a_shell(error))
+        terminal.complain(f"vlmcore: {_for_a_shell(error)}")
     except VlmcoreError as error:
-        terminal.complain(f"vlmcore: {error}")
+        terminal.complain(f"vlmcore: {_for_a_shell(error)}")
     return ExitCode.INCOMPLETE
+
+
+def _for_a_shell(error: VlmcoreError) -> str:
+    text = str(error)
+    for said, instead in _SAID_TO_PROGRAMS.items():
+        text = text.replace(said, instead)
+    return text
 
 
 def option_error(error: ContractError, *options: str) -> ContractError:

@@ -98,7 +98,8 @@ class Examination:
         try:
             client = client_of(self._arguments.url, self._arguments, self._robot, self._terminal)
         except EndpointError as error:
-            yield Step(name="address", works=False, seen=str(error), advice=_about_address(error))
+            seen = str(error).partition(": pass ")[0]  # the advice says what to do
+            yield Step(name="address", works=False, seen=seen, advice=_about_address(error))
             return
         where = client.endpoint
         kind = "this machine" if where.is_loopback else "another machine"

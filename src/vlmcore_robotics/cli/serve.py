@@ -120,10 +120,17 @@ def _serve(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             stack.enter_context(runtime)
             server = _server(runtime, arguments, robot, terminal)
         except ContractError as error:
-            raise option_error(error, *_OPTIONS) from None
+            raise _option_error(error) from None
         return asyncio.run(
             serve_until_stopped(server, lambda: _announce(server, runtime, arguments, terminal))
         )
+
+
+def _option_error(error: ContractError) -> ContractError:
+    problem = error.problem
+    if error.field == "host":
+        problem = problem.replace("pass allow_remote=True", "--allow-clients says that it is meant")
+    return option_error(ContractError(error.field, problem), *_OPTIONS)
 
 
 def _server(
