@@ -1,7 +1,8 @@
-"""The examples in docstrings run."""
+"""The examples in docstrings run, and what Sphinx reads of them is what was meant."""
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import importlib.util
@@ -27,3 +28,20 @@ def test_the_examples_of_a_module_run(name: str) -> None:
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert 0 == results.failed, f"{results.failed} of {results.attempted} failed, see above"
+
+
+def test_the_docstring_of_a_property_begins_with_no_type() -> None:
+    """
+    Sphinx takes what is before the first colon for the type of the property, and finds no class.
+    """
+    wrong = []
+    for file in module_files():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and any(
+                isinstance(by, ast.Name) and by.id in {"property", "cached_property"}
+                for by in node.decorator_list
+            ):
+                summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                if ": " in summary:
+                    wrong.append(f"{module_name(file)}: {summary}")
+    assert [] == wrong

@@ -169,7 +169,7 @@ class OffloadingPolicy(Policy, Protocol):
         """
         Give back the memory of the accelerator, that of its forks too.
 
-        The next `infer`, of this one or of a fork, takes it again by itself, and what is kept of
+        The next ``infer``, of this one or of a fork, takes it again by itself, and what is kept of
         an episode is not forgotten.
         """
         ...

@@ -62,7 +62,7 @@ class AnswerWriter:
 
     @property
     def text(self) -> str:
-        """The answer so far: all pieces that were given out."""
+        """The answer so far, which is all pieces that were given out."""
         return "".join(self._shown)
 
     @property
