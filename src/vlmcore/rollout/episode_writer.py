@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 
 from vlmcore._arguments import require_switch
+from vlmcore._closing import Closing
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.json_text import write_json
 from vlmcore.contracts.observation import Observation, ObservationSummary
@@ -37,7 +38,7 @@ from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 __all__ = ["EpisodeWriter"]
 
 
-class EpisodeWriter:
+class EpisodeWriter(Closing):
     """
     Writes an episode, a line at once.
 
@@ -96,14 +97,6 @@ class EpisodeWriter:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> EpisodeWriter:
-        """Take itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the file, whatever happened: what is in it stays."""
-        self.close()
 
     def __repr__(self) -> str:
         return f"<EpisodeWriter of {self._name}, {self._steps} steps>"

@@ -15,6 +15,7 @@ import attrs
 
 from vlmcore._arguments import require_switch
 from vlmcore._arrays import require_count, require_member
+from vlmcore._closing import Closing
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -58,7 +59,7 @@ class _Call:
     frames: Mapping[str, tuple[EncodedFrame, ...]]
 
 
-class FlightRecorder:
+class FlightRecorder(Closing):
     """
     A `vlmcore.policy.interface.Policy` around another one, that records every call of it.
 

@@ -8,6 +8,7 @@ from typing import Any, final
 import attrs
 
 from vlmcore._arguments import require_switch
+from vlmcore._closing import Closing
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -24,7 +25,7 @@ __all__ = ["ConstantPolicy", "EpisodePolicy"]
 
 
 @final
-class ConstantPolicy:
+class ConstantPolicy(Closing):
     """
     A `vlmcore.policy.interface.Policy` that answers with one chunk to whatever it is shown.
 
@@ -100,7 +101,7 @@ class ConstantPolicy:
 
 
 @final
-class EpisodePolicy:
+class EpisodePolicy(Closing):
     """
     A `vlmcore.policy.interface.Policy` that answers as it was recorded, call by call.
 
@@ -142,7 +143,7 @@ class EpisodePolicy:
 
     @property
     def info(self) -> PolicyInfo:
-        """What is known of it: what the robot of the episode says."""
+        """What the robot of the episode says of it; more is not known."""
         return self._info
 
     def infer(self, observation: Observation, /) -> ActionChunk:

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from vlmcore._arrays import Float64Array, require_finite_between
+from vlmcore._closing import Closing
 from vlmcore._copying import by_value
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
@@ -78,7 +79,7 @@ class ShadowReport:
         return "\n".join(lines)
 
 
-class ShadowPolicy:
+class ShadowPolicy(Closing):
     """
     A `vlmcore.policy.interface.Policy` that answers with *policy*, and asks *candidate* beside it.
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, final
 import attrs
 
 from vlmcore._arrays import require_finite_between, require_member
+from vlmcore._closing import Closing
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
@@ -127,7 +128,7 @@ class _ScriptedPolicy:
 
 
 @final
-class ScriptedPolicy(_ScriptedPolicy):
+class ScriptedPolicy(_ScriptedPolicy, Closing):
     """
     A `vlmcore.policy.interface.Policy` that answers from a script, for tests of code that uses one.
 

@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from vlmcore._arguments import require_switch
 from vlmcore._arrays import require_member, require_text
+from vlmcore._closing import Closing
 from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
@@ -35,7 +36,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9
 
 
 @final
-class LeRobotPolicy:
+class LeRobotPolicy(Closing):
     """
     A `vlmcore.policy.interface.Policy` that LeRobot computes; `from_pretrained` makes one.
 
@@ -215,17 +216,6 @@ class LeRobotPolicy:
         """Let go of the weights, which are freed with the last fork. Closing twice is no error."""
         self._model = self._session = None
         self._history.clear()
-
-    def __enter__(self) -> LeRobotPolicy:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _opened(self) -> Model:
         if self._model is None:

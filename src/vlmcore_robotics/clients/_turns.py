@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from vlmcore._closing import Closing
 from vlmcore._net.deadline import Deadline
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import PolicyError, PolicyUnavailableError, VlmcoreError
@@ -64,7 +65,7 @@ class Client:
         return self._terms.boundary.translated(error, stage)
 
 
-class BlockingClient(Client, ABC):
+class BlockingClient(Client, Closing, ABC):
     """
     A client whose calls block. Safe for threads: they take turns.
 
@@ -111,14 +112,6 @@ class BlockingClient(Client, ABC):
     def __enter__(self) -> Self:
         self.connect()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @abstractmethod
     def _connected(self, deadline: Deadline) -> PolicyInfo:

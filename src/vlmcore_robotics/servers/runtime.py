@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import TypeVar
 
 import attrs
 
 from vlmcore._arrays import require_count, require_finite_between, require_name
+from vlmcore._closing import Closing
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import (
@@ -71,7 +71,7 @@ class RuntimeHealth:
     refused: int
 
 
-class PolicyRuntime:
+class PolicyRuntime(Closing):
     """
     Runs a policy for servers: what several clients ask is done one after the other.
 
@@ -235,17 +235,6 @@ class PolicyRuntime:
                 self._thread.submit(self._guarded, self._close_all).result()
         finally:
             self._thread.shutdown()
-
-    def __enter__(self) -> PolicyRuntime:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _policy_of(self, session: str | None) -> Policy:
         policy = self._sessions.policy_of(session, now_s=time.monotonic())
