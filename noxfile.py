@@ -285,6 +285,18 @@ def bench_import(session: nox.Session) -> None:
     session.run("python", "bench/bench_import_time.py", *session.posargs)
 
 
+@nox.session(default=False)
+def bench_wire(session: nox.Session) -> None:
+    """Measure all three policy protocols beside their peers; ``-- ROUNDS``, 20 unless given."""
+    install(session, extras="server")
+    session.install("-c", PINS, "dm-tree", "msgpack", "msgpack-numpy==0.4.8")
+    session.install("--no-deps", "openpi-client==0.1.2")  # it pins NumPy below 2, and runs on 2
+    (rounds,) = session.posargs or ["20"]
+    for name in ("openpi", "groot", "http"):
+        session.run("python", f"bench/bench_{name}.py", "--rounds", rounds)
+    session.run("python", "bench/bench_http_server.py", "--requests", rounds)
+
+
 @nox.session(default=False, tags=["gen"])
 def regen(session: nox.Session) -> None:
     """Write the generated pages of the reference; ``-- --check`` only compares."""
