@@ -19,6 +19,7 @@ from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
 from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
+from vlmcore.rollout.forking_recorder import ForkingFlightRecorder
 from vlmcore.rollout.freshness import Freshness, MaxAges, TimedObservation
 from vlmcore.rollout.handoff import ActionSink, hand_off
 from vlmcore.rollout.holding import Starvation, hold_still
@@ -48,6 +49,7 @@ __all__ = [
     "EpisodeStep",
     "EpisodeWriter",
     "FlightRecorder",
+    "ForkingFlightRecorder",
     "FramesKept",
     "Freshness",
     "LinearBlend",

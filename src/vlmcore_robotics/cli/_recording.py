@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import vlmcore
 from vlmcore.cli._terminal import Terminal
 from vlmcore.contracts.embodiment import Embodiment
-from vlmcore.policy.interface import Policy
+from vlmcore.policy.interface import ForkingPolicy, Policy
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader
 from vlmcore.rollout.flight_recorder import FlightRecorder, FramesKept
+from vlmcore.rollout.forking_recorder import ForkingFlightRecorder
 from vlmcore_robotics.cli._robots import STATE, state_as_command
 
 __all__ = ["add_kept", "add_recording", "recorded", "recorder_of"]
@@ -25,7 +29,10 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what is recorded."""
     group = parser.add_argument_group("recording")
     group.add_argument(
-        "--record", metavar="FILE", help="write every call to an episode; the file must be new"
+        "--record",
+        metavar="FILE",
+        help="write every call to an episode; the file must be new. Sessions that are kept apart "
+        "have one each: the next ones FILE-2, FILE-3 and so on, before its suffix",
     )
     add_kept(group)
 
@@ -59,16 +66,47 @@ def recorder_of(
         MissingDependencyError: If frames are to be kept, and Pillow is not installed.
     """
     _ = policy.info  # a server that cannot be reached is told before there is a file
-    start = None if arguments.previous == _UNKNOWN else state_as_command(robot)
-    header = EpisodeHeader(embodiment=robot, made_by=f"vlmcore {vlmcore.__version__}")
-    return FlightRecorder(
-        policy,
-        robot,
-        clock=time.monotonic,
-        writer=EpisodeWriter(path, header),
-        last_command=start,
-        frames=FramesKept(arguments.frames),
-    )
+    writer = EpisodeWriter(path, _header(robot))
+    return FlightRecorder(policy, robot, writer=writer, **_options(arguments, robot))
+
+
+@contextlib.contextmanager
+def _recorder_of_sessions(
+    policy: ForkingPolicy, path: str, arguments: argparse.Namespace, robot: Embodiment
+) -> Iterator[FlightRecorder]:
+    """Record each session to a file of its own; the first of them is made at once."""
+    unused = [EpisodeWriter(path, _header(robot))]
+
+    def new_writer() -> EpisodeWriter:
+        return unused.pop() if unused else EpisodeWriter(_next_to(path), _header(robot))
+
+    try:
+        yield ForkingFlightRecorder(
+            policy, robot, new_writer=new_writer, **_options(arguments, robot)
+        )
+    finally:
+        for writer in unused:
+            writer.close()
+
+
+def _options(arguments: argparse.Namespace, robot: Embodiment) -> dict[str, Any]:
+    return {
+        "clock": time.monotonic,
+        "last_command": None if arguments.previous == _UNKNOWN else state_as_command(robot),
+        "frames": FramesKept(arguments.frames),
+        "keep": 1,  # what was written need not be held, too
+    }
+
+
+def _header(robot: Embodiment) -> EpisodeHeader:
+    return EpisodeHeader(embodiment=robot, made_by=f"vlmcore {vlmcore.__version__}")
+
+
+def _next_to(file: str) -> Path:
+    """Name the next file that is not there yet, by a number before the suffix of *file*."""
+    path = Path(file)
+    names = (path.with_name(f"{path.stem}-{n}{path.suffix}") for n in itertools.count(2))
+    return next(each for each in names if not each.exists())
 
 
 @contextlib.contextmanager
@@ -79,11 +117,17 @@ def recorded(
     if arguments.record is None:
         yield policy
         return
-    recorder = recorder_of(policy, arguments.record, arguments, robot)
-    try:
-        yield recorder
-    finally:
-        recorder.close()
+    with contextlib.ExitStack() as stack:
+        if isinstance(policy, ForkingPolicy):
+            recorder = stack.enter_context(
+                _recorder_of_sessions(policy, arguments.record, arguments, robot)
+            )
+        else:
+            recorder = recorder_of(policy, arguments.record, arguments, robot)
+        try:
+            yield recorder
+        finally:
+            recorder.close()
         if recorder.lost:
             terminal.complain(
                 f"vlmcore: {arguments.record}: {recorder.lost} calls are not in it, the last "

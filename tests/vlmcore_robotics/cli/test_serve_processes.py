@@ -105,6 +105,23 @@ def test_a_proxy_records_what_goes_through_it(policy, serve, robot, tmp_path: Pa
     assert EpisodeReader(path).header.embodiment == ROBOT
 
 
+def test_each_session_is_recorded_to_a_file_of_its_own(
+    policy, serve, robot, tmp_path: Path
+) -> None:
+    """
+    Whoever connects begins anew, and what is there already stays.
+    """
+    path = tmp_path / "run.jsonl"
+    (tmp_path / "run-2.jsonl").write_text("mine")
+    serving = serve("constant:0.05,0.05", "--protocol", "openpi", "--record", path)
+    for calls in (1, 2):
+        words = ("--previous", "zero", "--repeat", calls)
+        assert 0 == policy("call", serving.url, "--embodiment", robot, *words).code
+    assert 0 == ended(serving, signal.SIGTERM)[0]
+    assert [1, 2] == [len(list(EpisodeReader(tmp_path / f"run{n}.jsonl"))) for n in ("", "-3")]
+    assert "mine" == (tmp_path / "run-2.jsonl").read_text()
+
+
 def test_what_is_in_hand_is_answered_before_it_ends(serve, robot, tmp_path: Path) -> None:
     """
     Ctrl-C asks it to stop; it does not break off an inference.
