@@ -17,6 +17,7 @@ from vlmcore.errors import LimitExceededError, PolicyProtocolError
 from vlmcore.limits import HttpLimits, require_at_most
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
 from vlmcore_robotics.clients._line import HttpStart, NotHttpError
+from vlmcore_robotics.wire._pieces import Pieces
 from vlmcore_robotics.wire.http_messages import (
     REQUEST_ID,
     HttpEndpoint,
@@ -52,6 +53,7 @@ class HttpLine:
         self._limits = limits
         self._bound = ""
         self._start = HttpStart()
+        self._pieces = Pieces()
         self._unsent: list[bytes] = []
         self._head: h11.Response | None = None
         self._body: list[bytes] = []
@@ -112,6 +114,7 @@ class HttpLine:
         if self._session.turn is not Turn.THEIRS:
             self._end(HangUpError("it sent what nobody asked for" if data else _CLOSED))
             return
+        self._pieces.begin()
         try:
             self._start.feed(data)
             self._http.receive_data(data)
@@ -148,15 +151,22 @@ class HttpLine:
                 case h11.Response() as head:
                     self._begin(head)
                 case h11.Data(data=data):
+                    self._count()
                     self._size += len(data)
                     self._require(self._bound, self._size)
                     self._body.append(bytes(data))
                 case h11.EndOfMessage():
                     self._finish()
                 case h11.InformationalResponse():
-                    pass  # the answer is still to come
+                    self._count()  # the answer is still to come
                 case _:
                     return
+
+    def _count(self) -> None:
+        """Note a piece of an answer; a flood of small ones would hold the call for seconds."""
+        if not self._pieces.take():
+            problem = "it sends too many small pieces at once"
+            raise PolicyProtocolError(self._policy, problem, "theirs")
 
     def _begin(self, head: h11.Response) -> None:
         """Look at the head of an answer, before its body is read."""

@@ -8,10 +8,12 @@ deadline for all that happens on them, no proxy, no pings that end a slow infere
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 from websockets.client import ClientProtocol
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import InvalidStatus, ProtocolError
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 from websockets.protocol import State
@@ -23,12 +25,14 @@ from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import HangUpError, HttpStatusError, Stage
 from vlmcore_robotics.clients._line import HttpStart, NotHttpError
+from vlmcore_robotics.wire._pieces import Pieces
 from vlmcore_robotics.wire.session import Session, Turn
 
 __all__ = ["WebSocketLine"]
 
 _WORDS = 200  # characters of an HTTP answer that are kept
 _AT_A_TIME = 1 << 18  # bytes of a request that are masked, which copies them twice
+_MOST_UNSENT = 4 * _AT_A_TIME  # bytes: one part of a request, and answers to pings
 
 # Writes nothing: at its debug level the package writes headers.
 _QUIET = logging.getLogger(f"{__name__}.websockets")
@@ -50,15 +54,16 @@ class WebSocketLine:
     def __init__(
         self, endpoint: Endpoint, *, policy: str, api_key: Secret | None, limits: WireLimits
     ) -> None:
-        self._protocol = ClientProtocol(
+        self._protocol = _Protocol(
             parse_uri(endpoint.url),
             max_size=max(limits.max_response_bytes, limits.max_metadata_bytes),
             logger=_QUIET,
         )
+        self._policy = policy
         self._session = Session(policy, greeting=True)
         self._message: bytes | str | None = None
         self._asking: memoryview | None = None
-        self._unsent: list[bytes] = []
+        self._unsent: deque[bytes] = deque()  # answers to pings may be many
         self._start = HttpStart()
         self._parts = bytearray()
         self._is_text = False
@@ -99,13 +104,20 @@ class WebSocketLine:
         A large request is sent in parts, of which one is held at a time.
         """
         while True:
-            self._unsent += filter(None, self._protocol.data_to_send())
+            self._collect()
             while self._unsent:
-                yield self._unsent.pop(0)
+                yield self._unsent.popleft()
             if self._asking is None or self._protocol.state is not State.OPEN:
                 return
             part = self._part()
             self._protocol.send_continuation(part, fin=self._asking is None)
+
+    def _collect(self) -> None:
+        """Take what the package would send, unless the peer takes nothing."""
+        self._unsent += filter(None, self._protocol.data_to_send())
+        if sum(map(len, self._unsent)) > _MOST_UNSENT:
+            problem = "it pings and does not take the answers"
+            self._end(PolicyProtocolError(self._policy, problem, "theirs"))
 
     def _part(self) -> memoryview:
         """Take the next part of the request."""
@@ -127,6 +139,7 @@ class WebSocketLine:
             self._protocol.receive_data(data)
         else:
             self._protocol.receive_eof()
+        self._collect()
         for event in self._protocol.events_received():
             if isinstance(event, Frame) and self._ending is None:
                 self._take(event)
@@ -203,3 +216,20 @@ class WebSocketLine:
 def _status(response: Response) -> Exception:
     words = bytes(response.body or b"")[: 4 * _WORDS].decode("utf-8", "replace")
     return HttpStatusError(response.status_code, words[:_WORDS] or response.reason_phrase)
+
+
+class _Protocol(ClientProtocol):
+    """One that a flood of small frames does not keep busy for seconds."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._pieces = Pieces()
+
+    def receive_data(self, data: bytes | bytearray) -> None:
+        self._pieces.begin()
+        super().receive_data(data)
+
+    def recv_frame(self, frame: Frame) -> None:
+        if not self._pieces.take():
+            raise ProtocolError("too many small frames at once")
+        super().recv_frame(frame)

@@ -13,10 +13,12 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vlmcore_robotics.servers._keepalive import watch_peer
+from vlmcore_robotics.wire._pieces import Pieces
 
 __all__ = ["Listener"]
 
@@ -120,6 +122,7 @@ class _Connection(H11Protocol):
 
     def __init__(self, *, max_clients: int, patience_s: float, **given: Any) -> None:
         super().__init__(**given)
+        self.conn = _Reader(h11.SERVER)
         self.logger = _QUIET
         self.access_log = False
         self._answer, self.app = self.app, self._answered
@@ -199,6 +202,28 @@ class _Connection(H11Protocol):
     def _abort_later(self) -> None:
         """Do not wait for ever until what was written is taken."""
         self.loop.call_later(self._patience_s, self.transport.abort)
+
+
+class _Reader(h11.Connection):
+    """One that refuses what keeps others waiting, and what a gateway may read otherwise."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._pieces = Pieces()
+
+    def receive_data(self, data: bytes) -> None:
+        self._pieces.begin()
+        super().receive_data(data)
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Data) and not self._pieces.take():
+            raise h11.RemoteProtocolError("too many small chunks at once")
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if {b"content-length", b"transfer-encoding"} <= names:
+                raise h11.RemoteProtocolError("a length beside chunks")
+        return event
 
 
 def _last_words(status: int, words: str) -> bytes:

@@ -6,19 +6,24 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, ProtocolError
+from websockets.frames import Frame
 from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
 
 from vlmcore_robotics.servers._admission import Refusal
 from vlmcore_robotics.servers._keepalive import watch_peer
+from vlmcore_robotics.wire._pieces import Pieces
 
 __all__ = ["Listener", "Visit"]
 
 _CLOSE_TIMEOUT_S = 2.0
 _HANDSHAKE_TIMEOUT_S = 10.0
+_MOST_HANDSHAKES = 64  # under way at once; the oldest gives way
 
 # Writes nothing: the package writes headers at its debug level, and tracebacks of handshakes.
 _QUIET = logging.getLogger(f"{__name__}.websockets")
@@ -77,6 +82,7 @@ class Listener:
         self._admit = admit
         self._answer = answer
         self._server: Server | None = None
+        self._shaking: dict[_Connection, None] = {}  # hands; the oldest first
 
     async def open(
         self, *, host: str, port: int, tls: ssl.SSLContext | None, max_bytes: int
@@ -87,6 +93,7 @@ class Listener:
         Raises:
             OSError: If that is not possible.
         """
+        connection: Any = partial(_Connection, shaking=self._shaking)
         self._server = await serve(
             self._handle,
             host,
@@ -101,7 +108,7 @@ class Listener:
             close_timeout=_CLOSE_TIMEOUT_S,
             server_header=None,
             logger=_QUIET,
-            create_connection=_Connection,
+            create_connection=connection,
         )
         return int(next(iter(self._server.sockets)).getsockname()[1])
 
@@ -113,11 +120,15 @@ class Listener:
     async def close(self) -> None:
         """Hang up on everybody, and wait until that is done."""
         if self._server is not None:
+            for connecting in tuple(self._shaking):
+                connecting.transport.abort()
             left = [connection.close(1001) for connection in self._server.connections]
             await asyncio.gather(*left)
             await self._server.wait_closed()
 
     async def _handle(self, connection: ServerConnection) -> None:
+        assert isinstance(connection, _Connection)
+        self._shaking.pop(connection, None)
         watch_peer(connection.transport.get_extra_info("socket"))
         await self._visit(Visit(connection))
 
@@ -130,15 +141,55 @@ class Listener:
 
 
 class _Connection(ServerConnection):
-    """One that reads no more from a peer that takes no answers: the package pongs without end."""
+    """
+    One that holds nobody else up.
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    It reads no more from a peer that takes no answers, whom the package pongs without end. It hangs
+    up on one that sends a flood of small frames, that stays after its farewell, or that does not
+    shake hands while others want to.
+    """
+
+    def __init__(
+        self,
+        protocol: ServerProtocol,
+        *given: Any,
+        shaking: dict[_Connection, None],
+        **named: Any,
+    ) -> None:
+        super().__init__(protocol, *given, **named)
+        self._shaking = shaking
         self._is_full = False
         self._is_held = False
+        self._leaving: asyncio.TimerHandle | None = None
+        self._pieces = pieces = Pieces()
+        take = protocol.recv_frame
+
+        def take_some(frame: Frame) -> None:
+            if not pieces.take():
+                raise ProtocolError("too many small frames at once")
+            take(frame)
+
+        protocol.recv_frame = take_some  # type: ignore[method-assign]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if len(self._shaking) >= _MOST_HANDSHAKES:
+            oldest = next(iter(self._shaking))
+            del self._shaking[oldest]
+            oldest.transport.abort()
+        self._shaking[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._shaking.pop(self, None)
+        if self._leaving is not None:
+            self._leaving.cancel()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self._pieces.begin()
         super().data_received(data)
+        if self._leaving is None and self.protocol.close_expected():
+            self._leaving = self.loop.call_later(_CLOSE_TIMEOUT_S, self.transport.abort)
         if self._is_full and not self._is_held and self.transport.is_reading():
             self._is_held = True
             self.transport.pause_reading()

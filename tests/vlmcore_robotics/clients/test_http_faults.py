@@ -515,6 +515,26 @@ def test_an_answer_without_an_end_is_not_held(ask: Ask, script: Script, words: s
 
 @both
 @pytest.mark.parametrize(
+    "script",
+    [
+        flooding(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 9999),
+        flooding(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 9999),
+    ],
+    ids=["chunks", "hints"],
+)
+def test_a_flood_of_small_pieces_breaks_the_protocol(ask: Ask, script: Script) -> None:
+    """
+    A quarter of a megabyte of them took seconds to read, whatever the deadline.
+    """
+    with (
+        http_peer(script) as url,
+        pytest.raises(PolicyProtocolError, match="too many small pieces at once"),
+    ):
+        ask(url, timeout_s=60)
+
+
+@both
+@pytest.mark.parametrize(
     ("answer", "words"),
     [
         (response({}, headers={"Content-Encoding": "gzip"}), "content-encoding: got 'gzip'"),

@@ -466,6 +466,73 @@ def test_a_flood_between_two_calls_does_not_hold_the_next_one() -> None:
         assert time.monotonic() - began_at_s < 5
 
 
+@both
+@pytest.mark.parametrize("first_byte", [0x89, 0x8A, 0x02], ids=["ping", "pong", "part"])
+def test_a_flood_of_small_frames_breaks_the_protocol(ask: Ask, first_byte: int) -> None:
+    """
+    A quarter of a megabyte of them took seconds to read, whatever the deadline.
+    """
+
+    def flooding(connection: socket.socket) -> None:
+        greet(connection)
+        read_frame(connection)
+        connection.sendall(bytes((first_byte, 0)))
+        connection.sendall(bytes((first_byte if first_byte != 0x02 else 0, 0)) * 50_000)
+        drain(connection)
+
+    with (
+        misbehaving(flooding) as url,
+        pytest.raises(PolicyProtocolError, match="too many small frames at once"),
+    ):
+        ask(url)
+
+
+@both
+def test_answers_to_pings_that_nobody_takes_are_not_piled_up(ask: Ask) -> None:
+    """
+    They filled the memory until the deadline.
+    """
+
+    def flooding(connection: socket.socket) -> None:
+        greet(connection)
+        while True:
+            connection.sendall(framed(b"x" * 125, 9) * 100)
+            time.sleep(0.002)
+
+    with (
+        misbehaving(flooding, rcvbuf=4096) as url,
+        pytest.raises(PolicyProtocolError, match=r"does not take the answers|too many small"),
+    ):
+        ask(url, timeout_s=60)
+
+
+def test_pings_between_two_calls_do_not_pile_up_in_an_async_client() -> None:
+    """
+    It hears them at once, and there is no deadline then.
+    """
+    hung_up = threading.Event()
+
+    def flooding(connection: socket.socket) -> None:
+        greet(connection)
+        read_frame(connection)
+        connection.sendall(framed(ANSWER))
+        try:
+            while True:
+                connection.sendall(framed(b"x" * 125, 9) * 100)
+                time.sleep(0.002)
+        finally:
+            hung_up.set()
+
+    async def ask_and_rest(url: str) -> None:
+        async with async_client(url) as policy:
+            await policy.infer(SEEN)
+            assert await asyncio.to_thread(hung_up.wait, 60)
+            assert PLAN == (await policy.infer(SEEN)).values.tolist()
+
+    with misbehaving(flooding, answering, rcvbuf=4096) as url:
+        asyncio.run(ask_and_rest(url))
+
+
 def test_an_error_of_the_policy_is_told_once_and_the_next_call_works(
     remote: Callable[..., Remote],
 ) -> None:

@@ -8,6 +8,7 @@ import random
 import select
 import socket
 import threading
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -376,6 +377,33 @@ def drip(peer: socket.socket, data: bytes) -> None:
             waiting.wait(0.02)
     except OSError:
         pass
+
+
+def test_a_flood_of_small_chunks_is_hung_up_on() -> None:
+    """
+    To read four megabytes of them took ten seconds, in which nobody else was served.
+    """
+    with serving() as url, dial(url) as peer:
+        begun = head("/v1/infer", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        with suppress(ConnectionError):
+            peer.sendall(begun + b"1\r\nx\r\n" * 20_000)
+        assert rest_of(peer).startswith(b"HTTP/1.1 400 ")
+        assert is_well(url)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_length_beside_chunks_is_no_request(order: int) -> None:
+    """
+    A gateway may take the one for the end, and the server the other: what is between is smuggled.
+    """
+    lines = ("Content-Length: 4", "Transfer-Encoding: chunked")[::order]
+    smuggled = head("/healthz", method="GET")
+    with serving() as url, dial(url) as peer:
+        peer.sendall(head("/v1/reset", "Content-Type: application/json", *lines))
+        peer.sendall(b"2\r\n{}\r\n0\r\n\r\n" + smuggled)
+        heard = rest_of(peer)
+    assert heard.startswith(b"HTTP/1.1 400 ")
+    assert 1 == heard.count(b"HTTP/1.1 ")
 
 
 @pytest.mark.parametrize("begun", [b"", head("/healthz", method="GET")])

@@ -19,8 +19,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from client_cases import exactly
-from http_server_cases import address
+from client_cases import hear_request
+from http_server_cases import address, rest_of, until
 from openpi_cases import (
     INFO,
     LAYOUT,
@@ -362,9 +362,9 @@ def test_the_request_of_a_client_that_left_is_not_computed() -> None:
 
 def test_pings_are_not_read_without_end_while_their_answers_are_not_taken() -> None:
     """
-    The answers filled the memory of the server. Once they are taken, all goes on.
+    The answers filled the memory of the server.
     """
-    ping, pong = b"\x89\xfd\0\0\0\0".ljust(131, b"x"), b"\x8a\x7d".ljust(127, b"x")
+    pings = 100 * b"\x89\xfd\0\0\0\0".ljust(131, b"x")
     most = 12 << 20  # what the kernel keeps is less
     with serving() as url, socket.socket() as peer:
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -372,13 +372,64 @@ def test_pings_are_not_read_without_end_while_their_answers_are_not_taken() -> N
         peer.sendall(HANDSHAKE)
         peer.settimeout(1)
         sent = 0
-        with suppress(TimeoutError):
+        with suppress(OSError):
             while sent < most:
-                sent += peer.send(ping * 1000)
+                sent += peer.send(pings)
+                time.sleep(0.001)  # more at once is hung up on
         assert sent < most
-        peer.settimeout(10)
-        heard = exactly(peer, len(pong) * (sent // len(ping)))
-        assert pong in heard
+
+
+@pytest.mark.parametrize(
+    "first_byte", [0x89, 0x8A, 0x02, 0x82], ids=["ping", "pong", "part", "whole"]
+)
+def test_a_flood_of_small_frames_is_hung_up_on(first_byte: int) -> None:
+    """
+    To read six megabytes of them took nine seconds, in which nobody else was served.
+    """
+    rest = 0x00 if first_byte == 0x02 else first_byte
+    flood = b"".join(bytes((each, 0x80, 0, 0, 0, 0)) for each in (first_byte, *[rest] * 20_000))
+    with serving() as url, socket.create_connection(address(url), timeout=10) as peer:
+        peer.sendall(HANDSHAKE)
+        hear_request(peer)
+        with suppress(ConnectionError):
+            peer.sendall(flood)
+        assert b"too many small frames at once" in rest_of(peer)
+        with dial(url) as other:
+            other.recv(10)
+            assert [[0.0, 0.0]] * 2 == ask(other)["actions"].tolist()
+
+
+@pytest.mark.parametrize("last", [b"\x88\x82\0\0\0\0\x03\xe8", b"\xff" * 9], ids=["close", "junk"])
+def test_a_peer_that_stays_after_the_farewell_is_hung_up_on(last: bytes) -> None:
+    """
+    Its place was never free again.
+    """
+    with serving(max_clients=1) as url, socket.create_connection(address(url)) as peer:
+        peer.sendall(HANDSHAKE + last)
+
+        def is_free() -> bool:
+            try:
+                with dial(url):
+                    return True
+            except InvalidStatus:
+                return False
+
+        until(is_free)
+
+
+def test_a_connection_without_a_handshake_gives_way_when_many_come() -> None:
+    """
+    A thousand of them used up the files of the process, and a stop waited ten seconds for them.
+    """
+    with ExitStack() as stack:
+        url = stack.enter_context(serving())
+        silent = [socket.create_connection(address(url), timeout=5) for _ in range(100)]
+        assert b"" == rest_of(silent[0])
+        assert (200, "OK\n") == fetch(url)
+        began_at_s = time.monotonic()
+    assert time.monotonic() - began_at_s < 5
+    for each in silent:
+        each.close()
 
 
 def test_clients_of_one_policy_get_their_own_answers() -> None:
