@@ -222,11 +222,10 @@ class ControlLoop:
                     break
                 self._count(ticks=True, late=is_late)
                 self._tick()
-            else:
-                beat.wait()  # the last command, too, lasts for its period
+            beat.wait_to_send()  # the last command, too, lasts for its period
         except BaseException:
             with suppress(Exception):  # what ended the run says more
-                self._stand_still(at_once=True)
+                self._stand_still()
             raise
         self._stand_still()
 
@@ -245,12 +244,14 @@ class ControlLoop:
             if not self._is_latched:
                 raise
             self._count(held=True)
+            self._beat.wait_to_send()
             self._stand_still()
             return
         is_starved = isinstance(broker, PrefetchingBroker) and broker.is_starved
         self._count(held=is_starved, remedied=vetted.report.changed)
         if is_starved:
             self._starve(vetted, starved_at_s)
+        self._beat.wait_to_send()
         self._send(vetted)
 
     def _starve(self, held: VettedChunk, since_s: float | None) -> None:
@@ -266,16 +267,14 @@ class ControlLoop:
             self._broker.gate.trip(held.report, why)
         raise PolicyError(self._broker.name, why)
 
-    def _stand_still(self, *, at_once: bool = False) -> None:
+    def _stand_still(self) -> None:
         command, now_s = self._last_command, self._clock()
-        self._send(hold_still(self._rules, last_command=command, now_s=now_s), at_once=at_once)
+        self._send(hold_still(self._rules, last_command=command, now_s=now_s))
 
-    def _send(self, vetted: VettedChunk, *, at_once: bool = False) -> None:
+    def _send(self, vetted: VettedChunk) -> None:
         """Hand a step on, then write it down, whether it could be handed on or not."""
         before, sent = self._last_command, 0
         try:
-            if not at_once:
-                self._beat.wait_to_send()
             hand_off(
                 vetted,
                 self._sink,

@@ -138,6 +138,43 @@ def test_after_an_error_the_robot_is_told_to_stand_still_at_once() -> None:
     assert [0, 0.05, 0.1, 0.1] == pytest.approx([each - 100 for each in rig.sink.at_s])
 
 
+def test_the_stop_is_not_too_old_where_it_waited_for_its_turn() -> None:
+    """
+    It is decided when it is sent, however little age is allowed.
+    """
+    rig = Rig()
+
+    class Quick(Counting):
+        def infer(self, observation: Observation, /) -> ActionChunk:
+            rig.clock.sleep(0.02)
+            return super().infer(observation)
+
+    broker = ChunkBroker(Quick(), gate(), replan_every=1)
+    clock = {"clock": rig.clock, "sleep": rig.clock.sleep}
+    loop = ControlLoop(broker, rig.sink, observe=rig.observe, max_age_s=0.03, **clock)
+    loop.run(last_command=[0.0], steps=3)
+    assert ["counting", "counting", "counting", "hold"] == rig.sink.sources
+    assert [0.02, 0.07, 0.12, 0.17] == pytest.approx([each - 100 for each in rig.sink.at_s])
+
+
+def test_who_interrupts_the_wait_before_the_last_stop_gets_it_at_once() -> None:
+    """
+    However a run ends, also while the last command still lasts.
+    """
+    rig = Rig()
+
+    def sleep(seconds: float) -> None:
+        if len(rig.sink.sent) == 4:
+            raise KeyboardInterrupt
+        rig.clock.sleep(seconds)
+
+    rig.loop._sleep = sleep
+    with pytest.raises(KeyboardInterrupt):
+        rig.run(4)
+    assert 5 == len(rig.sink.sent)
+    assert "hold" == rig.sink.sources[-1]
+
+
 def test_a_run_ends_when_it_is_told_to_stop() -> None:
     """
     After the tick that is; from a thread, a signal handler, or the robot itself.
