@@ -59,6 +59,13 @@ class OutputError(OSError):
     """Standard output cannot be written to, as on a disk that is full."""
 
 
+class _Nowhere(io.StringIO):
+    """Stands for a stream that was closed before Python started, which has none for it."""
+
+    def write(self, text: str, /) -> int:
+        return len(text)
+
+
 class Terminal:
     """
     Standard output for answers, standard error for everything else.
@@ -82,7 +89,7 @@ class Terminal:
             if isinstance(stream, io.TextIOWrapper):
                 # A locale without a character must not end the command in the middle of an answer.
                 stream.reconfigure(errors="backslashreplace")
-        return cls(out=sys.stdout, err=sys.stderr, quiet=quiet)
+        return cls(out=sys.stdout or _Nowhere(), err=sys.stderr or _Nowhere(), quiet=quiet)
 
     @property
     def is_interactive(self) -> bool:

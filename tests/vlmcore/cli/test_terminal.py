@@ -99,3 +99,17 @@ def test_documents_survive_any_text(text) -> None:
     assert 1 == out.getvalue().count("\n")
     assert not CONTROL.search(out.getvalue())
     assert text == json.loads(out.getvalue())["text"]
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_what_is_said_where_a_stream_was_closed_is_said_to_nobody(name: str, monkeypatch) -> None:
+    """
+    Python has no stream then, as after ``>&-``; a server that was started so goes on.
+    """
+    monkeypatch.setattr(f"sys.{name}", None)
+    terminal = Terminal.standard()
+    terminal.line("an answer")
+    terminal.complain("a complaint")
+    terminal.flush()
+    terminal.abandon()
+    assert not terminal.is_interactive
