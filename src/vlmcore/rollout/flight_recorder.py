@@ -76,6 +76,8 @@ class FlightRecorder(Closing):
     before the next call, `reset` or `close`, it is written as without.
 
     One thread calls it, as the policy itself; the attributes and `dump` may be used from others.
+    It does not fork: sessions of a server would share a policy that could have been forked for
+    each of them. `vlmcore.rollout.forking_recorder.ForkingFlightRecorder` does.
 
     Args:
         policy: What is asked. It is closed with the recorder.
