@@ -37,10 +37,17 @@ class History:
                 self._seen.clear()
 
     def add(self, observation: Observation) -> None:
-        """Keep an observation, and let go of those that nobody looks back to any more."""
+        """
+        Keep an observation, and let go of those that nobody looks back to any more.
+
+        What was kept of its time or later is forgotten: a simulator counts its time anew in an
+        episode, and those of the last one are no past of this one.
+        """
         with self._lock:
             if self._steps == 0:
                 return
+            while self._seen and self._seen[-1].captured_at_s >= observation.captured_at_s:
+                self._seen.pop()
             self._seen.append(observation)
             oldest_s = observation.captured_at_s - (self._steps + 1) * self._step_s
             while self._seen[0].captured_at_s < oldest_s:

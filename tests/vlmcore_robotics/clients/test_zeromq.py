@@ -560,6 +560,25 @@ def test_steps_are_found_by_their_time_although_a_loop_is_never_quite_on_time(
     assert [6, 7, 8, 9, 10] == [seen.index(each) for each in history.before(seen[11])]
 
 
+@given(st.integers(1, 30), st.integers(0, 30), st.integers(1, 30))
+def test_nothing_of_an_episode_before_whose_time_began_anew_is_taken_for_a_step(
+    before: int, begin: int, now: int
+) -> None:
+    """
+    Also where nobody says reset.
+    """
+    from vlmcore_robotics.clients._history import History  # noqa: PLC0415
+
+    history = History(rate_hz=20, most_steps=5)
+    for number in range(before):
+        history.add(painted(number))
+    again = [attrs.evolve(painted(begin + i), instruction="again") for i in range(now)]
+    for each in again:
+        history.add(each)
+    since = [each for each in history.before(again[-1]) if each.captured_at_s >= begin * STEP_S]
+    assert again[:-1][-5:] == since
+
+
 def test_frames_that_an_observation_brings_are_its_history(remote: Make) -> None:
     """
     Nothing else is looked for.
