@@ -31,7 +31,7 @@ from vlmcore_robotics.wire.session import Session, Turn
 __all__ = ["WebSocketLine"]
 
 _WORDS = 200  # characters of an HTTP answer that are kept
-_AT_A_TIME = 1 << 18  # bytes of a request that are masked, which copies them twice
+_AT_A_TIME = 1 << 17  # bytes of a request that are masked, which copies them twice
 _MOST_UNSENT = 4 * _AT_A_TIME  # bytes: one part of a request, and answers to pings
 
 # Writes nothing: at its debug level the package writes headers.
