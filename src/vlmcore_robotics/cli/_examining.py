@@ -27,7 +27,6 @@ from vlmcore.errors import (
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.remedies import Remedy
-from vlmcore.testing.example_observations import example_observation
 from vlmcore_robotics.cli._probing import Spoken, spoken_at
 from vlmcore_robotics.cli._remotes import PROTOCOLS, client_of, protocol_of
 from vlmcore_robotics.cli._robots import state_as_command
@@ -144,6 +143,8 @@ class Examination:
             return
         yield Step(name="handshake", works=True, seen=f"the policy is {_named(info)!r}")
         yield self._compared(info)
+        from vlmcore.testing.example_observations import example_observation  # noqa: PLC0415
+
         seen = example_observation(self._robot)
         try:
             chunk, took_s = _called(client, seen)

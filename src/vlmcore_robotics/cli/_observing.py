@@ -15,7 +15,6 @@ from vlmcore.cli._sources import ImageSource
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation, check_fits, state_from
 from vlmcore.errors import ContractError
-from vlmcore.testing.example_observations import example_observation
 
 __all__ = ["add_observation", "observation_from"]
 
@@ -47,6 +46,8 @@ def observation_from(arguments: argparse.Namespace, robot: Embodiment) -> Observ
         MediaError: If an image cannot be read.
         MissingDependencyError: If images are named, and Pillow is not installed.
     """
+    from vlmcore.testing.example_observations import example_observation  # noqa: PLC0415
+
     seen = attrs.evolve(example_observation(robot), captured_at_s=time.monotonic())
     if arguments.instruction is not None:
         seen = _changed(seen, "--instruction", instruction=arguments.instruction)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._terminal import Terminal
@@ -13,13 +13,9 @@ from vlmcore_robotics.cli._commands import add_parser, option_error, token_of
 from vlmcore_robotics.cli._layouts import groot_layout_of, openpi_layout_of
 from vlmcore_robotics.cli._remotes import add_remote, protocol_of, trust_of
 from vlmcore_robotics.cli._robots import add_robot, robot_from
-from vlmcore_robotics.testing.protocols import PolicyProtocol
-from vlmcore_robotics.testing.server_checks import (
-    SERVER_CHECKS,
-    Finding,
-    ServerCheckResult,
-    check_server,
-)
+
+if TYPE_CHECKING:
+    from vlmcore_robotics.testing.server_checks import ServerCheckResult
 
 __all__ = ["add"]
 
@@ -62,8 +58,15 @@ def add(commands: Any) -> None:
 
 
 def _conformance(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    from vlmcore_robotics.testing.protocols import PolicyProtocol  # noqa: PLC0415
+    from vlmcore_robotics.testing.server_checks import (  # noqa: PLC0415
+        SERVER_CHECKS,
+        Finding,
+        check_server,
+    )
+
     robot = robot_from(arguments)
-    protocol = PolicyProtocol(protocol_of(arguments.url))
+    protocol = protocol_of(arguments.url)
 
     def tell(result: ServerCheckResult) -> None:
         if not arguments.json and result.finding is not Finding.SKIPPED:
@@ -72,7 +75,7 @@ def _conformance(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     try:
         report = check_server(
             arguments.url,
-            protocol=protocol,
+            protocol=PolicyProtocol(protocol),
             embodiment=robot,
             layout=_layout(protocol, arguments.layout, robot, terminal),
             token=token_of(arguments.source_token_env, arguments.token_option),
@@ -95,13 +98,11 @@ def _conformance(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE if conforms else ExitCode.INCOMPLETE
 
 
-def _layout(
-    protocol: PolicyProtocol, word: str | None, robot: Embodiment, terminal: Terminal
-) -> Any:
+def _layout(protocol: str, word: str | None, robot: Embodiment, terminal: Terminal) -> Any:
     match protocol:
-        case PolicyProtocol.OPENPI:
+        case "openpi":
             return openpi_layout_of(word, robot, terminal)
-        case PolicyProtocol.GROOT:
+        case "groot":
             return groot_layout_of(word, robot, terminal)
-        case PolicyProtocol.HTTP:
+        case _:
             return None

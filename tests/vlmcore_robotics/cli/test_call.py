@@ -126,7 +126,7 @@ def test_a_wrong_option_is_told_before_anything_is_asked(
     [
         ("ws://user:pw@127.0.0.1:8000", "ws://"),
         ("ws://example.com:8000", "is not encrypted"),
-        ("wss://example.com", "allow_remote"),
+        ("wss://example.com", "--allow-remote"),
         ("ws://127.0.0.1:1", "nothing listens there"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_risk_is_a_failure_where_it_is_asked_for_only(policy, robot) -> None:
         (("gopher://localhost",), "expected an address"),
         (("ws://localhost:9", "--timeout-s", "0"), "--timeout-s: got 0"),
         (("ws://localhost:9", "--token-env", "NOT_THERE"), "--token-env"),
-        (("wss://policies.example",), "allow_remote"),
+        (("wss://policies.example",), "--allow-remote"),
     ],
 )
 def test_what_is_wrong_on_the_command_line_is_said(policy, robot, words, complaint: str) -> None:
