@@ -15,7 +15,6 @@ from unittest import mock
 
 import attrs
 import numpy as np
-import pytest
 import soundfile
 import trustme
 
@@ -132,18 +131,6 @@ class ScriptedMiniMax:
                     raise
                 with contextlib.suppress(OSError):
                     peer.unwrap()
-
-
-@pytest.fixture
-def minimax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedMiniMax]:
-    server = ScriptedMiniMax(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
-    monkeypatch.setenv("MINIMAX_API_KEY", KEY)
-    try:
-        with routed(server.port):
-            yield server
-    finally:
-        server.close()
 
 
 def http(

@@ -39,7 +39,7 @@ class ProgressLine:
                 self._terminal.note(f"{progress.phase} ...")
         elif progress.phase != self._phase or time.monotonic() - self._shown_at_s >= _EVERY_S:
             self._shown_at_s = time.monotonic()
-            size = f" {progress.received_bytes / 2**20:.1f} MiB" if progress.received_bytes else ""
+            size = f" {progress.received_bytes / 1e6:.1f} MB" if progress.received_bytes else ""
             text = f"{progress.phase} ...{size}"
             sys.stderr.write(f"\r{text.ljust(self._width)}")
             sys.stderr.flush()

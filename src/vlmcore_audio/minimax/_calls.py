@@ -16,7 +16,6 @@ from vlmcore._net.public_urls import PublicUrl
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import (
     ContractError,
-    EndpointError,
     MediaError,
     MusicIncompleteError,
     MusicProtocolError,
@@ -151,22 +150,17 @@ def _asked(terms: Terms, path: str, body: bytes, reader: AnswerReader, attempt: 
 def _fetched(terms: Terms, text: str, limits: MusicLimits) -> Steps[bytearray]:
     """Fetch a file from wherever the service says it is, by the rules for such addresses."""
     most = limits.max_url_characters
-    try:
-        url = PublicUrl.parse(text, most_characters=most)
-        for _ in range(_HOPS + 1):
-            terms.require_host(url.endpoint.host)
-            reader = DownloadReader(limits)
-            exchange = terms.new_exchange()
-            yield Dial(endpoint=url.endpoint, only_public=True)
-            yield Send(exchange.request(url.endpoint, method="GET", target=url.target, headers=()))
-            yield from _read(exchange, reader, "downloading", 1)
-            if reader.location is None:
-                return reader.data
-            url = url.redirected(reader.location, most_characters=most)
-    except EndpointError as error:
-        raise MusicProtocolError(
-            SERVICE, f"it names an address that may not be fetched: {terms.redacted(str(error))}"
-        ) from None
+    url = PublicUrl.parse(text, most_characters=most)
+    for _ in range(_HOPS + 1):
+        terms.require_host(url.endpoint.host)
+        reader = DownloadReader(limits)
+        exchange = terms.new_exchange()
+        yield Dial(endpoint=url.endpoint, only_public=True)
+        yield Send(exchange.request(url.endpoint, method="GET", target=url.target, headers=()))
+        yield from _read(exchange, reader, "downloading", 1)
+        if reader.location is None:
+            return reader.data
+        url = url.redirected(reader.location, most_characters=most)
     raise MusicProtocolError(SERVICE, f"the audio is behind more than {_HOPS} redirects")
 
 

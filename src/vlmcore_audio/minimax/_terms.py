@@ -190,7 +190,7 @@ class Terms:
         if is_cancelled:
             return MusicCancelledError(SERVICE, "the call was ended by its caller")
         match error:
-            case VlmcoreError():
+            case VlmcoreError() if not isinstance(error, EndpointError):
                 return error
             case TimeoutError() | asyncio.TimeoutError():  # two classes before Python 3.11
                 wait = "answer" if is_asked else "connection"
@@ -199,10 +199,11 @@ class Terms:
                 return MusicUnavailableError(SERVICE, self.redacted(_why_unreachable(error)))
             case OSError():
                 why = f"it hung up before the answer was whole ({type(error).__name__})"
-                return MusicProtocolError(SERVICE, why)
+            case EndpointError():
+                why = f"it names an address that may not be fetched: {error}"
             case _:
                 why = str(error) or type(error).__name__
-                return MusicProtocolError(SERVICE, self.redacted(why))
+        return MusicProtocolError(SERVICE, self.redacted(why))
 
 
 def _why_unreachable(error: OSError) -> str:

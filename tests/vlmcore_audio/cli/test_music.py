@@ -1,0 +1,179 @@
+"""Tests of ``vlmcore music``, from the command line to a file, against a scripted MiniMax."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from architecture.tree import ROOT
+from music_cases import (
+    CDN,
+    DONE,
+    Asked,
+    ScriptedMiniMax,
+    document,
+    encoded,
+    event,
+    says,
+    stream_head,
+    streams,
+    tone,
+)
+from vlmcore.cli import main
+
+SOFT = ("--prompt", "soft piano", "--instrumental")
+CHILD = """
+import sys
+from music_cases import routed
+from vlmcore.cli import main
+with routed(int(sys.argv[1])):
+    code = main(sys.argv[2:])
+sys.exit(code)
+"""
+
+
+def started(minimax: ScriptedMiniMax, *words: str) -> subprocess.Popen[bytes]:
+    """Run the command in a process of its own, whose internet is *minimax*."""
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(minimax.port), "music", *words],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize(("suffix", "kind"), [("mp3", "MP3"), ("wav", "WAV"), ("flac", "WAV")])
+def test_a_song_from_the_command_line_plays_as_long_as_it_should(
+    suffix: str, kind: str, minimax: ScriptedMiniMax, tmp_path: Path
+) -> None:
+    """
+    End to end, in a process of its own: a file that plays, and what is going on meanwhile.
+    """
+    sent = encoded(kind)
+    minimax.scripts = [streams(b": ping\n\n", event(sent.hex()[:999], status=1), event(sent.hex()))]
+    path = tmp_path / f"song.{suffix}"
+
+    process = started(minimax, "generate", *SOFT, "-o", str(path))
+    out, err = process.communicate(timeout=60)
+
+    assert process.returncode == 0, err
+    assert f"{path}: 0.5 s, 44100 Hz\n" == out.decode()
+    assert b"asking ...\nmaking ...\n" == err
+    assert soundfile.info(path).duration == pytest.approx(0.5, abs=0.06)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_process_that_is_killed_leaves_no_half_song(
+    minimax: ScriptedMiniMax, tmp_path: Path
+) -> None:
+    """
+    In the middle of a download: what stood there stands there still.
+    """
+    downloading = threading.Event()
+
+    def drip(_: Asked) -> Iterable[bytes]:
+        yield b"HTTP/1.1 200 OK\r\n\r\n" + encoded("MP3")
+        downloading.set()
+        while not minimax.is_left.wait(0.01):
+            yield b"\0"
+
+    minimax.scripts = [says(document(f"https://{CDN}/song.mp3")), drip]
+    path = tmp_path / "song.mp3"
+    path.write_bytes(b"before")
+    before = set(tmp_path.iterdir())
+
+    process = started(minimax, "generate", *SOFT, "--delivery", "url", "-o", str(path))
+    assert downloading.wait(60)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+
+    assert path.read_bytes() == b"before"
+    assert before == set(tmp_path.iterdir())
+
+
+def test_a_cover_of_a_file_is_made(minimax: ScriptedMiniMax, tmp_path: Path) -> None:
+    """
+    The file goes with the request.
+    """
+    song, path = tmp_path / "song.wav", tmp_path / "cover.ogg"
+    song.write_bytes(encoded("WAV"))
+    minimax.scripts = [streams(event(encoded("WAV").hex()), DONE)]
+    words = ["cover", "--prompt", "slow bossa nova", "--file", str(song), "--seed", "7"]
+    assert main(["music", *words, "-o", str(path)]) == 0
+    assert soundfile.info(path).frames == len(tone())
+    assert minimax.asked[0].document["seed"] == 7
+    assert minimax.asked[0].document["audio_base64"].startswith("UklGR")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["generate", "--prompt", "x", "-o", "a.mp3"], "--lyrics"),
+        (["generate", *SOFT, "--lyrics", "la", "-o", "a.mp3"], "--lyrics"),
+        (["generate", *SOFT, "-o", "a.exe"], "--output"),
+        (["generate", *SOFT, "-o", "no/such/folder/a.mp3"], "--output"),
+        (["generate", *SOFT, "--bitrate", "7", "-o", "a.mp3"], "--bitrate"),
+        (["generate", *SOFT, "--bitrate", "128", "-o", "a.wav"], "--bitrate"),
+        (["generate", *SOFT, "--timeout", "0", "-o", "a.mp3"], "--timeout"),
+        (["generate", *SOFT, "--watermark", "-o", "a.mp3"], "--watermark"),
+        (["generate", *SOFT, "--model", "music-cover", "-o", "a.mp3"], "--model"),
+        (["cover", "--prompt", "x" * 10, "-o", "a.mp3"], "--file"),
+        (["cover", "--prompt", "x" * 9, "--feature", "f", "-o", "a.mp3"], "--lyrics"),
+        (["cover", "--prompt", "x" * 10, "--url", "http://a.example/x", "-o", "a.mp3"], "--url"),
+        (["cover", "--prompt", "x" * 10, "--file", "no.mp3", "-o", "a.mp3"], "--file"),
+    ],
+)
+def test_a_wrong_command_line_is_told_before_anything_is_sent(
+    words: list[str], said: str, minimax: ScriptedMiniMax, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With the option that is wrong; also where the file could not be written in the end.
+    """
+    assert main(["music", *words]) == 2
+    assert f"error: {said}" in capsys.readouterr().err
+    assert minimax.asked == []
+
+
+def test_without_a_key_nothing_is_sent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The variable is named.
+    """
+    monkeypatch.delenv("MINIMAX_API_KEY", raising=False)
+    assert main(["music", "generate", *SOFT, "-o", "a.mp3"]) == 2
+    assert "MINIMAX_API_KEY: is not set" in capsys.readouterr().err
+
+
+def test_what_the_service_refuses_is_told(
+    minimax: ScriptedMiniMax, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    In one line, with what support asks for; nothing is written.
+    """
+    minimax.scripts = [says(document(None, code=1008, words="insufficient balance"))]
+    assert main(["music", "generate", *SOFT, "-q", "-o", str(tmp_path / "a.mp3")]) == 1
+    told = "vlmcore: MiniMax: insufficient balance (code 1008, trace t-1)\n"
+    assert told == capsys.readouterr().err
+    assert not (tmp_path / "a.mp3").exists()
+
+
+def test_words_come_from_a_file_too(minimax: ScriptedMiniMax, tmp_path: Path) -> None:
+    """
+    Lyrics have many lines.
+    """
+    words = tmp_path / "words.txt"
+    words.write_text("[Verse]\nla la\n", encoding="utf-8")
+    minimax.scripts = [lambda _: [stream_head(), event(encoded("MP3").hex()), DONE]]
+    out = str(tmp_path / "a.mp3")
+    assert main(["music", "generate", "--lyrics-file", str(words), "-o", out]) == 0
+    assert minimax.asked[0].document["lyrics"] == "[Verse]\nla la\n"

@@ -1,0 +1,213 @@
+"""Tests of `vlmcore_audio.clips` and `vlmcore_audio.containers`."""
+
+from __future__ import annotations
+
+import io
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from music_cases import encoded, tone
+from vlmcore.errors import ContractError, MediaError, MediaLimitError, VlmcoreError
+from vlmcore.limits import MusicLimits
+from vlmcore_audio.clips import MusicClip
+from vlmcore_audio.containers import Container
+
+
+def clip_of(kind: str) -> MusicClip:
+    return MusicClip(encoded=encoded(kind), container=Container[kind])
+
+
+def spectral_distance(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
+    """How far the spectra of two signals are apart, as a part of the first."""
+    size = min(len(one), len(other))
+    a, b = (np.abs(np.fft.rfft(each[:size], axis=0)) for each in (one, other))
+    return float(np.linalg.norm(a - b) / np.linalg.norm(a))
+
+
+@pytest.mark.parametrize("kind", ["WAV", "PCM"])
+def test_samples_are_those_that_were_encoded(kind: str) -> None:
+    """
+    Sixteen bits are kept exactly, as float32 of shape [samples, channels].
+    """
+    clip = clip_of(kind)
+
+    exact = np.frombuffer(encoded(kind)[-4 * len(tone()) :], "<i2").reshape(-1, 2) / 0x8000
+    assert exact.astype(np.float32).tolist() == clip.samples.tolist()
+    assert (np.float32, 44_100, 2, 0.5) == (
+        clip.samples.dtype,
+        clip.sample_rate_hz,
+        clip.channels,
+        clip.duration_s,
+    )
+
+
+def test_mp3_sounds_as_what_was_encoded() -> None:
+    """
+    MP3 loses something, and not much of the spectrum of a chord.
+    """
+    assert spectral_distance(tone(), clip_of("MP3").samples) < 0.05
+
+
+def test_samples_cannot_be_written_to() -> None:
+    """
+    Whoever shares a clip cannot change it for the others.
+    """
+    with pytest.raises(ValueError, match="read-only"):
+        clip_of("WAV").samples[0, 0] = 1.0
+
+
+def test_the_waveform_has_channels_before_samples() -> None:
+    """
+    It is what audio nodes of ComfyUI take.
+    """
+    assert (1, 2, len(tone())) == clip_of("PCM").waveform.shape
+
+
+def test_the_peak_is_that_of_the_loudest_sample() -> None:
+    """
+    Also where that is below zero.
+    """
+    loud = struct.pack("<4h", 0, 100, -16384, 300)
+    assert MusicClip(encoded=loud, container=Container.PCM).peak == 0.5
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac", "ogg", "mp3", "WAV"])
+@pytest.mark.parametrize("kind", ["MP3", "WAV", "PCM"])
+def test_a_saved_file_plays_what_the_clip_is(kind: str, suffix: str, tmp_path: Path) -> None:
+    """
+    In whichever container; nothing is left beside it.
+    """
+    path = clip_of(kind).save(tmp_path / f"song.{suffix}")
+
+    samples, rate_hz = soundfile.read(path)
+    assert rate_hz == 44_100
+    assert spectral_distance(tone(), samples) < 0.1
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_what_came_is_saved_as_it_is(tmp_path: Path) -> None:
+    """
+    Encoding it anew would lose something.
+    """
+    assert clip_of("MP3").save(tmp_path / "song.mp3").read_bytes() == encoded("MP3")
+
+
+@pytest.mark.parametrize("name", ["song.exe", "song", ".mp3", "no/such/folder/song.mp3"])
+def test_a_file_that_cannot_be_written_is_told(name: str, tmp_path: Path) -> None:
+    """
+    By its name, and nothing is written.
+    """
+    with pytest.raises(ContractError) as error:
+        clip_of("MP3").save(tmp_path / name)
+    assert str(tmp_path / name) == error.value.field
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_notebook_plays_and_draws_a_clip() -> None:
+    """
+    PCM, which browsers do not play, gets a header.
+    """
+    shown = clip_of("PCM")._repr_html_()
+    assert '<audio controls preload="none" src="data:audio/wav;base64,UklGR' in shown
+    assert "<svg" in shown
+    assert "0.5 s, 44100 Hz, stereo, peak 0." in shown
+
+
+@pytest.mark.parametrize("frames", [1, 3, 481])
+def test_a_short_clip_is_drawn_too(frames: int) -> None:
+    """
+    With fewer samples than the picture has columns, or hardly more.
+    """
+    clip = MusicClip(encoded=bytes(4 * frames), container=Container.PCM)
+    assert clip.chart().horizon == 2 * min(frames, 480)
+
+
+def test_a_wav_header_that_promises_more_than_there_is_is_refused() -> None:
+    """
+    The file was cut: half a song is not a song.
+    """
+    wav = encoded("WAV")
+    with pytest.raises(MediaError, match=f"promises 88200 bytes of samples, {88_200 - 10} are"):
+        MusicClip(encoded=wav[:-10], container=Container.WAV)
+
+
+def test_a_wav_header_that_leaves_its_size_open_is_read_to_the_end() -> None:
+    """
+    Who streams a file does not know how long it gets.
+    """
+    wav = bytearray(encoded("WAV"))
+    wav[40:44] = b"\xff" * 4
+    assert len(MusicClip(encoded=bytes(wav), container=Container.WAV).samples) == len(tone())
+
+
+def test_a_header_that_promises_hours_is_refused_before_decoding() -> None:
+    """
+    The size of what is decoded is known before memory is spent on it.
+    """
+    limits = MusicLimits(max_decoded_bytes=1000)
+    for kind in ("WAV", "PCM", "MP3"):
+        clip = MusicClip(encoded=encoded(kind), container=Container[kind], limits=limits)
+        with pytest.raises(MediaLimitError, match="max_decoded_bytes"):
+            clip.samples  # noqa: B018 - decoding is what fails
+
+
+@pytest.mark.parametrize(
+    ("data", "container"),
+    [
+        (b"", Container.MP3),
+        (b"<html>", Container.MP3),
+        (b"<html>", Container.WAV),
+        (encoded("WAV"), Container.MP3),
+        (encoded("WAV"), Container.PCM),
+        (encoded("MP3"), Container.WAV),
+        (b"RIFF\0\0\0\0WAVE", Container.WAV),
+        (b"RIFF\0\0\0\0WAVEdata\4\0\0\0abcd", Container.WAV),
+        (b"abc", Container.PCM),
+        (b"abcdef", Container.PCM),
+    ],
+)
+def test_bytes_that_are_no_such_audio_are_refused(data: bytes, container: Container) -> None:
+    """
+    By what they are, whatever was said about them.
+    """
+    with pytest.raises(MediaError):
+        MusicClip(encoded=data, container=container)
+
+
+@pytest.mark.parametrize("head", [b"ID3\4", b"\xff\xfb\x90", b"\xff\xf3\x90", b"\xff\xe3\x90"])
+def test_mp3_is_known_by_its_tag_or_its_first_frame(head: bytes) -> None:
+    """
+    Of every version of MPEG.
+    """
+    assert Container.MP3.begins(head)
+
+
+@given(head=st.sampled_from([b"", *(encoded(k)[:200] for k in ("WAV", "MP3"))]), more=st.binary())
+def test_any_bytes_give_samples_or_an_error_of_ours(head: bytes, more: bytes) -> None:
+    """
+    What a service sends is decoded by a library in C: what it says is told in our words.
+    """
+    for container in Container:
+        try:
+            samples = MusicClip(encoded=head + more, container=container).samples
+        except VlmcoreError:
+            continue
+        assert samples.dtype == np.float32
+        assert samples.ndim == 2
+
+
+def test_a_file_in_another_rate_and_in_mono_says_so() -> None:
+    """
+    What a file says counts, not what was asked for.
+    """
+    out = io.BytesIO()
+    soundfile.write(out, tone()[:, 0], 16_000, format="WAV")
+    clip = MusicClip(encoded=out.getvalue(), container=Container.WAV)
+    assert (16_000, 1) == (clip.sample_rate_hz, clip.channels)
