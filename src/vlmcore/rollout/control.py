@@ -138,12 +138,6 @@ class ControlLoop:
         require_observer(observe)
         max_age_s = plain_float(max_age_s)
         require_positive(max_age_s=max_age_s)
-        if max_starved_s is not None:
-            max_starved_s = plain_float(max_starved_s)
-            require_positive(max_starved_s=max_starved_s)
-            if isinstance(broker, ChunkBroker):
-                problem = "expected None with a ChunkBroker, which waits for its policy"
-                raise ContractError("max_starved_s", f"got {max_starved_s:g}, {problem}")
         if not (position is None or callable(position)):
             raise ContractError("position", f"got {position!r:.80}, expected a function, or None")
         if not (recorder is None or isinstance(recorder, EpisodeWriter)):
@@ -155,7 +149,7 @@ class ControlLoop:
         self._sink = sink
         self._observe: Callable[[], Any] = observe
         self._max_age_s = max_age_s
-        self._max_starved_s = max_starved_s
+        self._max_starved_s = _longest_hunger(max_starved_s, broker)
         self._starved_at_s: float | None = None  # since when there is nothing to execute
         self._position = position
         self._recorder = recorder
@@ -301,3 +295,14 @@ class ControlLoop:
     def _count(self, **happened: bool) -> None:
         counts = {name: getattr(self._counts, name) + told for name, told in happened.items()}
         self._counts = attrs.evolve(self._counts, **counts)
+
+
+def _longest_hunger(longest_s: float | None, broker: object) -> float | None:
+    if longest_s is None:
+        return None
+    longest_s = plain_float(longest_s)
+    require_positive(max_starved_s=longest_s)
+    if isinstance(broker, ChunkBroker):
+        problem = "expected None with a ChunkBroker, which waits for its policy"
+        raise ContractError("max_starved_s", f"got {longest_s:g}, {problem}")
+    return longest_s

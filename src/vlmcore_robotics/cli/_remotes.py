@@ -12,6 +12,7 @@ from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore_robotics.cli._commands import option_error, token_of
 from vlmcore_robotics.cli._layouts import add_layout, groot_layout_of, openpi_layout_of
+from vlmcore_robotics.wire.ports import GROOT_PORT, HTTP_PORT, OPENPI_PORT
 
 if TYPE_CHECKING:
     from vlmcore_robotics.clients.http import HttpPolicy
@@ -36,8 +37,8 @@ def add_remote(parser: argparse.ArgumentParser, *, is_source: bool = False) -> N
         parser.add_argument(
             "url",
             metavar="URL",
-            help="ws://host:8000 (openpi), http://host:8787 (HTTP), tcp://host:5555 (GR00T); wss "
-            "and https, too",
+            help=f"ws://host:{OPENPI_PORT} (openpi), http://host:{HTTP_PORT} (HTTP), "
+            f"tcp://host:{GROOT_PORT} (GR00T); wss and https, too",
         )
     add_layout(parser)
     option = "--source-token-env" if is_source else "--token-env"
