@@ -19,6 +19,7 @@ __all__ = ["VideoReader", "VideoWriter"]
 
 _OPTIONS = {"g": "2", "crf": "23"}  # a key frame in two: any frame is reached at once
 _FINEST_RATE = 1001
+_MOST_STREAMS = 64  # whose frames are bounded before their file is open; data sets have one
 # What PyAV raises on files that are none; texts that are no UTF-8 are a ValueError.
 _FAILURES = (av.FFmpegError, OSError, ValueError, OverflowError, LookupError)
 
@@ -108,12 +109,16 @@ class VideoReader:
 
     def _open(self) -> None:
         self._file = open_file(self._path, limits=self._limits.of_files)
-        self._container = av.open(self._file, format="mp4")
+        # FFmpeg decodes the first frames of each stream before it says how large they are.
+        bound = {"max_pixels": str(self._limits.max_frame_pixels)}
+        bounds: list[Any] = [bound] * _MOST_STREAMS
+        self._container = av.open(self._file, format="mp4", stream_options=bounds)
         streams = self._container.streams.video
         if not streams:
             raise EpisodeError(self._name, None, "holds no video, expected one")
         self._require_size(streams[0].codec_context)
         streams[0].thread_type = "NONE"
+        streams[0].codec_context.options = bound
 
     def _require_size(self, frame: Any) -> None:
         require_at_most(

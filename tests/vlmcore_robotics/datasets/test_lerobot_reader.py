@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import attrs
+import av
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -377,6 +380,41 @@ def test_a_video_that_is_too_short_or_of_another_size_is_refused(tmp_path: Path)
     )
     with pytest.raises(EpisodeError, match="has frames of 32 x 48 pixels, expected 9 x 9"):
         read_all(folder)
+
+
+READ_ALONE = """
+import re, sys
+from pathlib import Path
+from vlmcore.limits import DatasetLimits
+from vlmcore_robotics.datasets._video import VideoReader
+
+def most():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+options = {"height_px": 8, "width_px": 8, "tolerance_s": 0.1, "limits": DatasetLimits()}
+before = most()
+try:
+    VideoReader(Path(sys.argv[1]), **options).frame(0.0)
+except Exception as error:
+    print(most() - before, error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="says how much was held")
+def test_a_video_of_giant_frames_is_refused_before_one_is_decoded(tmp_path: Path) -> None:
+    """
+    To look at what it is took FFmpeg a hundred megabytes, and more for larger ones.
+    """
+    path = tmp_path / "giant.mp4"
+    with av.open(str(path), "w", format="mp4") as file:
+        stream: Any = file.add_stream("h264", 30, options={"preset": "ultrafast"})
+        stream.height, stream.width, stream.pix_fmt = 6000, 8000, "yuv420p"
+        file.mux([*stream.encode(av.VideoFrame(8000, 6000, "yuv420p")), *stream.encode(None)])
+    command = [sys.executable, "-c", READ_ALONE, str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    kibibytes, _, words = said.partition(" ")
+    assert "max_frame_pixels: got 48000000, limit is 16777216\n" == words
+    assert int(kibibytes) < 64 * 1024
 
 
 def test_a_frame_between_two_of_a_video_is_refused_beyond_the_tolerance(tmp_path: Path) -> None:
