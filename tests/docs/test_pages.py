@@ -68,6 +68,25 @@ def test_a_link_to_a_file_leads_to_a_file(page: Path) -> None:
     assert [] == [link for link in links if "://" not in link and not (page.parent / link).exists()]
 
 
+NEEDS = {  # what a page names in its Python, and the extras that bring it
+    r"\bHttpPolicyServer\(": ("server",),
+    r"\b(OpenPIServer|GrootServer|WebSocketPolicy|HttpPolicy|ZmqPolicy)\(": ("robotics", "server"),
+    r"\bvlmcore_robotics\.datasets\b": ("dataset",),
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_names_the_extra_that_its_code_needs(page: Path) -> None:
+    """
+    To the letter, so that what follows it runs in an environment that has nothing else.
+    """
+    text = page.read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"^```py(?:thon)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
+    said = set(re.findall(r"\bvlmcore\[(\w+)\]", text))
+    missing = [one for need, one in NEEDS.items() if re.search(need, code) and not said & {*one}]
+    assert [] == missing
+
+
 def test_ci_runs_the_command_that_the_readme_gives() -> None:
     """
     To the letter: what a newcomer types is what is known to work.
