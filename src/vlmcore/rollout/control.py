@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import require_switch
 from vlmcore._arrays import plain_float, require_positive
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError, UnsafeActionError
@@ -136,6 +137,7 @@ class ControlLoop:
             )
         require_sink(sink)
         require_observer(observe)
+        require_switch(record_frames=record_frames, allow_template=allow_template)
         max_age_s = plain_float(max_age_s)
         require_positive(max_age_s=max_age_s)
         if not (position is None or callable(position)):

@@ -576,6 +576,8 @@ def test_positions_that_changes_add_up_to_are_asked_for_at_each_tick() -> None:
         ({"observe": 3}, "observe: got int"),
         ({"recorder": "run.jsonl"}, r"recorder: got 'run\.jsonl'"),
         ({"position": {"x": 0.0}}, r"position: got \{'x': 0\.0\}"),
+        ({"allow_template": "no"}, "allow_template: got 'no', expected True or False"),
+        ({"record_frames": 1}, "record_frames: got 1, expected True or False"),
     ],
 )
 def test_an_argument_that_is_wrong_is_named(changed: dict[str, Any], words: str) -> None:
