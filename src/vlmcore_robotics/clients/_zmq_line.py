@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import socket
 from contextlib import suppress
+from typing import Any
 
 import zmq
 from zmq.utils.monitor import parse_monitor_message
@@ -168,7 +169,8 @@ class ZmqLine:
 
     def _received(self) -> bytes | None:
         try:
-            if not self._socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+            events: Any = self._socket.getsockopt(zmq.EVENTS)
+            if not events & zmq.POLLIN:
                 return None
             frame: bytes = self._socket.recv(zmq.NOBLOCK)
         except zmq.ZMQError:  # nothing asked
