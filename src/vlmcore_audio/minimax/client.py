@@ -191,6 +191,7 @@ class _Running:
         self._terms = terms
         self._tcp = TcpConnection()
         self._cancelled = threading.Event()
+        self._early: bytes | None = None  # what came before all was sent
         self.is_asked = False
 
     @property
@@ -220,7 +221,7 @@ class _Running:
                 case Send():
                     self._send(step, deadline)
                 case Receive():
-                    came = self._tcp.receive(deadline)
+                    came = self._receive(deadline)
                 case Wait():
                     self._wait(step.seconds, deadline)
                 case MusicProgress():
@@ -239,11 +240,19 @@ class _Running:
             for part in send.parts:
                 rest = memoryview(part)
                 while rest:
-                    rest = rest[self._tcp.send_some(rest, deadline) :]
+                    sent = self._tcp.send_some(rest, deadline)
+                    rest = rest[sent:]
+                    if not sent and (early := self._tcp.arrived()) is not None:
+                        self._early = early  # it has answered, and reads no more
+                        return
         except ConnectionError:
             if self.is_cancelled:
                 raise
             # What the service said before it hung up tells more.
+
+    def _receive(self, deadline: Deadline) -> bytes:
+        early, self._early = self._early, None
+        return self._tcp.receive(deadline) if early is None else early
 
     def _wait(self, seconds: float, deadline: Deadline) -> None:
         self.is_asked = False
