@@ -21,6 +21,7 @@ HEAVY = (
     "starlette",
     "uvicorn",
     "pyarrow",
+    "soundfile",
 )
 
 MODULES = [module_name(file) for file in module_files() if file.stem != "__main__"]
