@@ -25,6 +25,7 @@ PINS = "constraints/dev.txt"
 LOCAL = Path(".nox", "local").absolute()
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
 MUTMUT = "mutmut==3.8.1"  # the list of mutants that change nothing is written in its words
+LEROBOT_WARNS = ("-W", "ignore::FutureWarning")  # it uses what torch will not have for ever
 LEROBOT_TESTS = "tests/vlmcore_robotics/adapters"
 DATASET_TESTS = "tests/vlmcore_robotics/datasets/test_lerobot_itself.py"
 LEROBOT_NEEDS = (
@@ -175,7 +176,8 @@ def lerobot(session: nox.Session) -> None:
     # Installed alone, they leave this torch as it is; what they need of the rest follows.
     session.install("--no-deps", "torchvision==0.28.0", "lerobot==0.4.4")
     session.install(*LEROBOT_NEEDS, *requirements("tests", extras="robotics,dataset,testing"))
-    session.run("pytest", LEROBOT_TESTS, DATASET_TESTS, *session.posargs, env=ONE_THREAD)
+    tests = (LEROBOT_TESTS, DATASET_TESTS)
+    session.run("pytest", *LEROBOT_WARNS, *tests, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(python="3.12", default=False)
@@ -183,7 +185,7 @@ def lerobot06(session: nox.Session) -> None:
     """Try policies of LeRobot 0.6 against LeRobot itself; it brings 5 GB of CUDA."""
     wanted = ("torch==2.11.0", "torchvision==0.26.0", "lerobot[diffusion]==0.6.1")
     session.install(*wanted, *requirements("tests", extras="robotics,testing"))
-    session.run("pytest", LEROBOT_TESTS, *session.posargs, env=ONE_THREAD)
+    session.run("pytest", *LEROBOT_WARNS, LEROBOT_TESTS, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(default=False, name="property", venv_backend="none")

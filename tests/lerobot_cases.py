@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from lerobot_imports import import_torchvision
 from vlmcore.contracts.embodiment import (
     ActionDim,
     ActionSpace,
@@ -20,26 +21,7 @@ from vlmcore.contracts.embodiment import (
 from vlmcore.contracts.observation import Observation
 from vlmcore_robotics.wire.observation_layout import CameraKey, ObservationLayout, StateKey
 
-_KEPT: list[Any] = []
-
-
-def _import_torchvision() -> None:
-    """
-    Import torchvision, also one that was built for another torch, as one for CUDA beside the CPU's.
-
-    Its compiled part then cannot be loaded, and it looks for two operators of it that LeRobot's
-    policies never call: they are declared.
-    """
-    try:
-        import torchvision  # noqa: F401, PLC0415
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        _KEPT.append(library)
-
-
-_import_torchvision()
+import_torchvision()
 
 from lerobot.configs.policies import PreTrainedConfig  # noqa: E402
 from lerobot.configs.types import FeatureType, PolicyFeature  # noqa: E402

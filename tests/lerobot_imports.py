@@ -1,4 +1,4 @@
-"""LeRobot's data sets where it is installed, on the versions of torch that are had today."""
+"""LeRobot where it is installed, on the versions of torch that are had today."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ from typing import Any
 _KEPT = []  # what is registered with torch lasts as long as its library
 
 
+def import_torchvision() -> Any:
+    """
+    Import torchvision, also one that was built for another torch, as one for CUDA beside the CPU's.
+
+    Its compiled part then cannot be loaded, and it looks for two operators of it that LeRobot
+    never calls: they are declared.
+    """
+    import torch  # noqa: PLC0415
+
+    try:
+        import torchvision  # noqa: PLC0415
+    except RuntimeError:
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        _KEPT.append(library)
+        import torchvision  # noqa: PLC0415
+
+    return torchvision
+
+
 def import_datasets() -> Any:
     """
     Import ``LeRobotDataset``.
 
-    Without a build of torchvision for this torch two of its operators are missing, which data sets
-    do not use; they are named, so that it can be imported. Newer ones have no reader of videos,
-    which LeRobot 0.4 asks for where there is no torchcodec: PyAV stands in for it.
+    Newer ones of torchvision have no reader of videos, which LeRobot 0.4 asks for where there is no
+    torchcodec: PyAV stands in for it.
     """
-    import torch  # noqa: PLC0415
-
-    library = torch.library.Library("torchvision", "FRAGMENT")
-    _KEPT.append(library)
-    for schema in (
-        "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-        "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    ):
-        library.define(schema)
-    import torchvision  # noqa: PLC0415
-
+    torchvision = import_torchvision()
     if not hasattr(torchvision.io, "VideoReader"):
         torchvision.io.VideoReader = _VideoReader
         torchvision.set_video_backend = lambda _: None
