@@ -121,7 +121,7 @@ class MusicClip:
         """The largest distance of a sample from zero; zero of an empty clip."""
         if not len(self.samples):
             return 0.0
-        return float(max(-self.samples.min(), self.samples.max()))
+        return float(max(abs(self.samples.min()), abs(self.samples.max())))
 
     @property
     def playable(self) -> tuple[str, bytes]:
