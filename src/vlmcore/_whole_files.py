@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from secrets import token_hex
 
 from vlmcore.errors import ContractError
 
@@ -53,7 +54,8 @@ def _target(name: str) -> Path:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    beside = path.with_name(f".{path.name[:_STEM]}.{os.getpid()}.part")
+    # A name of its own for each call: others may write at once, or have been killed while writing.
+    beside = path.with_name(f".{path.name[:_STEM]}.{token_hex(8)}.part")
     try:
         with beside.open("xb") as file:
             file.write(data)

@@ -6,6 +6,7 @@ import io
 import struct
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -211,3 +212,97 @@ def test_a_file_in_another_rate_and_in_mono_says_so() -> None:
     soundfile.write(out, tone()[:, 0], 16_000, format="WAV")
     clip = MusicClip(encoded=out.getvalue(), container=Container.WAV)
     assert (16_000, 1) == (clip.sample_rate_hz, clip.channels)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("name", ["song.mp3", "song.flac", "song.ogg"])
+def test_samples_that_are_no_numbers_are_refused(value: float, name: str, tmp_path: Path) -> None:
+    """
+    A WAV of floats can hold them, and an encoder of MP3 ends the whole process for one.
+    """
+    samples = tone().astype(np.float32)
+    samples[-1, 0] = value
+    out = io.BytesIO()
+    soundfile.write(out, samples, 44_100, format="WAV", subtype="FLOAT")
+    clip = MusicClip(encoded=out.getvalue(), container=Container.WAV)
+    with pytest.raises(MediaError, match="not finite"):
+        clip.save(tmp_path / name)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["song.mp3", "song.flac", "song.ogg"])
+def test_samples_beyond_one_are_clipped(name: str, tmp_path: Path) -> None:
+    """
+    However loud they are: the largest float too.
+    """
+    out = io.BytesIO()
+    loud = np.full((4410, 2), np.finfo(np.float32).max, np.float32)
+    soundfile.write(out, loud, 44_100, format="WAV", subtype="FLOAT")
+    clip = MusicClip(encoded=out.getvalue(), container=Container.WAV)
+    samples, _ = soundfile.read(clip.save(tmp_path / name))
+    assert 0.9 < np.abs(samples[1000:3000]).mean() < 1.1
+
+
+def test_a_file_is_written_beside_what_a_killed_process_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Numbers of processes come again, always the same ones in containers.
+    """
+    with monkeypatch.context() as patches:
+        patches.setattr(Path, "replace", mock.Mock(side_effect=OSError))
+        patches.setattr(Path, "unlink", mock.Mock())
+        with pytest.raises(ContractError):
+            clip_of("MP3").save(tmp_path / "song.mp3")
+    (left,) = tmp_path.iterdir()
+    saved = clip_of("MP3").save(tmp_path / "song.mp3")
+    assert saved.read_bytes() == left.read_bytes() == encoded("MP3")
+
+
+@pytest.mark.parametrize(
+    ("frames", "channels", "rate_hz"),
+    [(100, 2, 200_001), (100, 2, 2**31 - 1), (2000, 256, 44_100), (2000, 1024, 44_100)],
+)
+def test_rates_and_channels_that_end_the_encoder_are_refused(
+    frames: int, channels: int, rate_hz: int, tmp_path: Path
+) -> None:
+    """
+    A header says any number, and Vorbis reads beyond its tables for these.
+    """
+    out = io.BytesIO()
+    soundfile.write(out, np.zeros((frames, channels)), rate_hz, format="WAV")
+    clip = MusicClip(encoded=out.getvalue(), container=Container.WAV)
+    assert (frames, channels) == clip.samples.shape
+    with pytest.raises(MediaError, match="expected at most"):
+        clip.save(tmp_path / "song.ogg")
+
+
+@pytest.mark.parametrize("name", ["song.mp3", "song.flac", "song.ogg"])
+def test_a_clip_without_samples_is_not_encoded(name: str, tmp_path: Path) -> None:
+    """
+    It would be a file of no bytes, which nothing plays.
+    """
+    out = io.BytesIO()
+    soundfile.write(out, np.zeros((0, 2)), 44_100, format="WAV")
+    clip = MusicClip(encoded=out.getvalue(), container=Container.WAV)
+    with pytest.raises(MediaError, match="no samples"):
+        clip.save(tmp_path / name)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_a_rate_of_one_does_not_make_decoding_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    How much is read at a time does not hang on what the header says.
+    """
+    out = io.BytesIO()
+    soundfile.write(out, np.zeros((5000, 1)), 1, format="WAV")
+    reads: list[int] = []
+    read = soundfile.SoundFile.read
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        reads.append(1)
+        return read(self, *args, **kwargs)
+
+    monkeypatch.setattr(soundfile.SoundFile, "read", counted)
+    assert len(MusicClip(encoded=out.getvalue(), container=Container.WAV).samples) == 5000
+    assert len(reads) == 1
