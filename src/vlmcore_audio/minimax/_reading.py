@@ -41,6 +41,7 @@ class AnswerReader:
         self._redacted = redacted
         self._head = Head(status=200, headers={})
         self._is_stream = False
+        self._is_begun = False
         self._sieve = AudioSieve(
             shortest=limits.max_url_characters, max_bytes=limits.max_audio_bytes
         )
@@ -71,6 +72,10 @@ class AnswerReader:
             kind = part.headers.get("content-type", "").strip().lower()
             self._is_stream = kind.startswith("text/event-stream")
             return
+        if not self._is_begun and (begin := part.lstrip()):
+            # An error may come as JSON where a stream was asked for, and be called one.
+            self._is_begun = True
+            self._is_stream = self._is_stream and not begin.startswith(b"{")
         self._came += len(part)
         most = self._limits.max_answer_bytes
         if self._came > most:
@@ -94,7 +99,8 @@ class AnswerReader:
         if self._is_stream:
             for event in self._reader.finish():
                 self._take_event(event)
-            return
+            if self.events or self._head.status < 300:
+                return
         text = bytes(self._text)
         if self._head.status >= 300 and not text.lstrip().startswith(b"{"):
             words = text[: self._limits.max_url_characters].decode("utf-8", "replace")

@@ -355,3 +355,23 @@ def test_an_event_that_the_end_cuts_is_read_if_it_is_whole() -> None:
     """
     assert [b"a\nb"] == [*EventReader(max_bytes=99).feed(b"data: a\ndata: b\n\ndata: c")]
     assert "fffb" == joined(event("fffb").rstrip())
+
+
+@pytest.mark.parametrize("status", [200, 401, 429])
+@pytest.mark.parametrize("at", [1, 20, 1000])
+def test_an_error_in_json_that_is_called_a_stream_keeps_its_code(status: int, at: int) -> None:
+    """
+    A stream was asked for, and so its head says, before anybody knows that there is none.
+    """
+    head = Head(status=status, headers=STREAM.headers)
+    text = b" \n" + document(None, code=1004, words="no such key")
+    with pytest.raises(MusicKeyError, match=r"no such key \(code 1004"):
+        read(text[:at], text[at:], head=head)
+
+
+def test_a_failure_that_is_called_a_stream_is_a_failure() -> None:
+    """
+    Without an event, and without a word.
+    """
+    with pytest.raises(MusicRefusedError, match="HTTP 503"):
+        read(head=Head(status=503, headers=STREAM.headers))
