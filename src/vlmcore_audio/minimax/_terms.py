@@ -69,7 +69,7 @@ class Retries:
     def wait_s(self, attempt: int) -> float:
         """Say how long to wait after the attempt of this number, from 1."""
         whole = min(self.longest_s, self.first_s * 2.0 ** (attempt - 1))
-        return whole * (0.5 + 0.5 * self.jitter())
+        return whole * (0.5 + 0.5 * min(1.0, max(0.0, self.jitter())))
 
 
 @attrs.frozen(kw_only=True, repr=False)

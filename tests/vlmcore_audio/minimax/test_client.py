@@ -423,6 +423,15 @@ def test_waits_get_longer_up_to_a_limit_and_are_not_the_same_for_all() -> None:
     assert [2.0, 4.0, 7.0, 7.0] == [most.wait_s(attempt) for attempt in range(1, 5)]
 
 
+@pytest.mark.parametrize("part", [-1.0, 1.5, float("inf"), float("nan")])
+def test_no_jitter_makes_a_wait_longer_than_the_longest(part: float) -> None:
+    """
+    Nor shorter than half of it.
+    """
+    wait_s = Retries(first_s=2.0, longest_s=7.0, jitter=lambda: part).wait_s(9)
+    assert 3.5 <= wait_s <= 7.0
+
+
 def test_progress_tells_events_and_bytes(minimax: ScriptedMiniMax) -> None:
     """
     As they come, and from which attempt.
