@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 from pathlib import Path
 from typing import Any
 
+from vlmcore._optional import optional_dependency
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._files import read_bytes
 from vlmcore.cli._terminal import Terminal
@@ -164,6 +166,10 @@ def _request(arguments: argparse.Namespace) -> MusicRequest:
         raise ContractError("--output", f"expected a name that ends in {', '.join(_CONTAINERS)}")
     if output.is_dir() or not output.parent.is_dir():
         raise ContractError("--output", f"{arguments.output!r} is a folder, or in none")
+    if not os.access(output.parent, os.W_OK) or (output.exists() and not output.is_file()):
+        raise ContractError("--output", f"{arguments.output!r} cannot be written")
+    with optional_dependency("audio", "soundfile"):
+        from vlmcore_audio import _soundfile  # noqa: F401, PLC0415 - it is needed at the end
     lyrics = arguments.lyrics
     if arguments.lyrics_file is not None:
         if lyrics:

@@ -28,6 +28,7 @@ from music_cases import (
     tone,
 )
 from vlmcore.cli import main
+from vlmcore.cli._exit_codes import ExitCode
 
 SOFT = ("--prompt", "soft piano", "--instrumental")
 CHILD = """
@@ -177,3 +178,28 @@ def test_words_come_from_a_file_too(minimax: ScriptedMiniMax, tmp_path: Path) ->
     out = str(tmp_path / "a.mp3")
     assert main(["music", "generate", "--lyrics-file", str(words), "-o", out]) == 0
     assert minimax.asked[0].document["lyrics"] == "[Verse]\nla la\n"
+
+
+@pytest.mark.parametrize("name", ["song.mp3", "song.flac"])
+def test_without_soundfile_no_money_is_spent(
+    name: str, minimax: ScriptedMiniMax, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    It is needed at the end, and looked for at the beginning.
+    """
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    monkeypatch.delitem(sys.modules, "vlmcore_audio._soundfile", raising=False)
+    monkeypatch.delattr("vlmcore_audio._soundfile", raising=False)
+    assert main(["music", "generate", *SOFT, "-o", str(tmp_path / name)]) == ExitCode.NO_PACKAGE
+    assert minimax.asked == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_what_cannot_be_written_costs_no_money(minimax: ScriptedMiniMax, tmp_path: Path) -> None:
+    """
+    A pipe would be replaced by a file.
+    """
+    path = tmp_path / "song.mp3"
+    os.mkfifo(path)
+    assert main(["music", "generate", *SOFT, "-o", str(path)]) == ExitCode.USAGE
+    assert minimax.asked == []
