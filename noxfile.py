@@ -114,7 +114,8 @@ def imports(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test, on the Python that runs nox."""
     python = local(session, "tests", extras="local,testing")
-    workers = [] if session.posargs else ["-n", "2"]
+    # Most of the time of most tests of clients and servers is spent waiting, on purpose.
+    workers = [] if session.posargs else ["-n", "4"]
     session.run(python, "-m", "pytest", *workers, *session.posargs, env=ONE_THREAD)
 
 

@@ -65,9 +65,10 @@ def recorder_of(
         PolicyError: If the policy is behind a server that cannot be reached.
         MissingDependencyError: If frames are to be kept, and Pillow is not installed.
     """
-    _ = policy.info  # a server that cannot be reached is told before there is a file
+    _ = policy.info  # what is wrong with a server or an option is told before there is a file
+    options = _options(arguments, robot)
     writer = EpisodeWriter(path, _header(robot))
-    return FlightRecorder(policy, robot, writer=writer, **_options(arguments, robot))
+    return FlightRecorder(policy, robot, writer=writer, **options)
 
 
 @contextlib.contextmanager
@@ -75,15 +76,14 @@ def _recorder_of_sessions(
     policy: ForkingPolicy, path: str, arguments: argparse.Namespace, robot: Embodiment
 ) -> Iterator[FlightRecorder]:
     """Record each session to a file of its own; the first of them is made at once."""
+    options = _options(arguments, robot)
     unused = [EpisodeWriter(path, _header(robot))]
 
     def new_writer() -> EpisodeWriter:
         return unused.pop() if unused else EpisodeWriter(_next_to(path), _header(robot))
 
     try:
-        yield ForkingFlightRecorder(
-            policy, robot, new_writer=new_writer, **_options(arguments, robot)
-        )
+        yield ForkingFlightRecorder(policy, robot, new_writer=new_writer, **options)
     finally:
         for writer in unused:
             writer.close()

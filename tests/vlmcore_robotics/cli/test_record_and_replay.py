@@ -239,3 +239,4 @@ def test_a_state_that_names_no_actions_is_no_last_command(policy, path: Path) ->
     done = policy("record", "constant:zero", path, "--embodiment", robot, "--previous", "state")
     assert done.code == 2
     assert "--previous: got 'state' for 'generic_eef_delta_gripper'" in done.err
+    assert not path.exists()
