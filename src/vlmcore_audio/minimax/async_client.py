@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from typing import TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from typing import Any, TypeVar
 
 from vlmcore._net.deadline import Deadline
 from vlmcore._net.lookup import Lookup, require_public
+from vlmcore.endpoint import Endpoint
 from vlmcore.errors import VlmcoreError
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
@@ -193,15 +194,17 @@ class _Running:
         if dial.only_public:
             require_public(endpoint, found)
         for i, (*_, address) in enumerate(found):
-            opening = asyncio.open_connection(
-                str(address[0]), endpoint.port, ssl=self._terms.tls, server_hostname=endpoint.host
-            )
             try:
-                self._reader, self._writer = await self._in_time(opening)
+                await self._in_time(self._open(str(address[0]), endpoint))
                 break
             except OSError:
                 if i == len(found) - 1:
                     raise
+
+    async def _open(self, address: str, endpoint: Endpoint) -> None:
+        self._reader, self._writer = await asyncio.open_connection(
+            address, endpoint.port, ssl=self._terms.tls, server_hostname=endpoint.host
+        )
 
     async def _send(self, send: Send) -> None:
         self.is_asked = True
@@ -213,5 +216,14 @@ class _Running:
                 writer.write(part)
                 await writer.drain()
 
-    async def _in_time(self, action: Awaitable[_Result]) -> _Result:
-        return await asyncio.wait_for(action, self._deadline.rest_s)
+    async def _in_time(self, action: Coroutine[Any, Any, _Result]) -> _Result:
+        """As `asyncio.wait_for`, which before Python 3.12 forgets some cancellations."""
+        task = asyncio.ensure_future(action)
+        try:
+            await asyncio.wait({task}, timeout=self._deadline.rest_s)
+            if not task.done():
+                raise TimeoutError
+            return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
