@@ -16,7 +16,7 @@ from vlmcore.errors import MediaError, MediaLimitError
 __all__ = ["Header", "decode", "encode", "probe"]
 
 _SUBTYPES = {"WAV": "PCM_16", "FLAC": "PCM_16", "MP3": "MPEG_LAYER_III", "OGG": "VORBIS"}
-_VORBIS_HZ, _VORBIS_CHANNELS = 192 * 1000, 255  # beyond, its encoder ends the process
+_VORBIS_HZ, _VORBIS_CHANNELS = 192_000, 255  # beyond, its encoder ends the process
 _WIDTH = 4  # bytes of a sample
 _AT_A_TIME = 1 << 16  # samples: Vorbis takes room on the stack for all that it is given
 _SHOWN = 200  # characters of what it says

@@ -31,6 +31,8 @@ FACTS = {
     ("vlmcore_robotics.wire.ports", 8000): "the port of openpi",
     ("vlmcore_robotics.wire.ports", 5555): "the port of GR00T",
     ("vlmcore._net.tcp", 1 << 18): "bytes read at a time",
+    ("vlmcore_audio._soundfile", 1 << 16): "samples at a time",
+    ("vlmcore_audio._soundfile", 192_000): "the rate that the encoder of Vorbis bears",
     ("vlmcore_robotics.clients._websocket_line", 1 << 17): "bytes of a request held twice",
     ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",
     ("vlmcore_robotics.clients._zmq_line", 1 << 30): "milliseconds that last longer than a line",
