@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from vlmcore._net.deadline import Deadline
 from vlmcore._net.lookup import Lookup, require_public
+from vlmcore._net.waiting import in_time
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import VlmcoreError
 from vlmcore.limits import MusicLimits
@@ -217,13 +218,4 @@ class _Running:
                 await writer.drain()
 
     async def _in_time(self, action: Coroutine[Any, Any, _Result]) -> _Result:
-        """As `asyncio.wait_for`, which before Python 3.12 forgets some cancellations."""
-        task = asyncio.ensure_future(action)
-        try:
-            await asyncio.wait({task}, timeout=self._deadline.rest_s)
-            if not task.done():
-                raise TimeoutError
-            return task.result()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        return await in_time(action, self._deadline.rest_s)

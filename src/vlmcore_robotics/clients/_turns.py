@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vlmcore._closing import Closing
 from vlmcore._net.deadline import Deadline
+from vlmcore._net.waiting import in_time
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import PolicyError, PolicyUnavailableError, VlmcoreError
 from vlmcore.policy.interface import PolicyInfo
@@ -257,7 +258,7 @@ class AsyncClient(Client, ABC):
                         await self._give_up()
 
         try:
-            return await asyncio.wait_for(do(), deadline.rest_s)
+            return await in_time(do(), deadline.rest_s)
         except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
             problem = self._problem(error, stage)
         raise problem

@@ -47,7 +47,6 @@ from vlmcore.limits import MusicLimits
 from vlmcore.secrets import Secret
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
-from vlmcore_audio.minimax import async_client
 from vlmcore_audio.minimax._http import Exchange
 from vlmcore_audio.minimax._terms import Terms
 from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
@@ -391,31 +390,6 @@ def test_cancelling_the_task_ends_the_call(minimax: ScriptedMiniMax) -> None:
 
     asyncio.run(cancelled())
     assert minimax.is_left.wait(10)
-
-
-@pytest.mark.parametrize("rounds", range(6))
-def test_a_task_that_is_cancelled_as_news_comes_is_cancelled(rounds: int) -> None:
-    """
-    ``asyncio.wait_for`` gives the news instead, and the call would go on and on.
-    """
-
-    async def cancelled() -> None:
-        news: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-
-        async def heard() -> bytes:
-            return await news
-
-        task = asyncio.create_task(async_client._Running(TERMS)._in_time(heard()))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        news.set_result(b"news")
-        for _ in range(rounds):
-            await asyncio.sleep(0)
-        if task.cancel():
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(cancelled())
 
 
 def test_a_wait_before_asking_again_is_cancelled_too(minimax: ScriptedMiniMax) -> None:
