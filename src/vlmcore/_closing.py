@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,12 @@ if TYPE_CHECKING:
 __all__ = ["Closing"]
 
 
-class Closing:
+class Closing(ABC):
     """Has a `close` of its own, which ``with`` calls, whatever happens in the block."""
 
+    @abstractmethod
     def close(self) -> None:
         """Give back what it holds. Closing twice is no error."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
