@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
+import pytest
 import trustme
 
 __all__ = [
     "PROXIES",
     "Remote",
     "Script",
+    "asked_once",
     "certified",
     "drain",
     "exactly",
@@ -25,6 +27,7 @@ __all__ = [
     "hear_request",
     "misbehaving",
     "most_memory",
+    "remotes",
     "reset",
     "said",
     "skip",
@@ -62,6 +65,45 @@ class Remote:
 
     def wait(self, seconds: float) -> None:
         self.loop.run_until_complete(asyncio.sleep(seconds))
+
+
+def remotes(blocking: Callable[..., Any], awaited: Callable[..., Any]) -> Any:
+    """Make a fixture of what makes clients of both kinds, and closes them."""
+
+    @pytest.fixture(params=["sync", "async"])
+    def remote(request: pytest.FixtureRequest) -> Iterator[Callable[..., Remote]]:
+        made: list[Remote] = []
+        kind = blocking if request.param == "sync" else awaited
+
+        def make(url: str, **options: Any) -> Remote:
+            made.append(Remote(kind(url, **options)))
+            return made[-1]
+
+        yield make
+        for each in made:
+            each.close()
+            each.loop.close()
+
+    return remote
+
+
+def asked_once(
+    blocking: Callable[..., Any], awaited: Callable[..., Any], seen: Any
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Make two functions that make a client of either kind, show it *seen*, and close it."""
+
+    def ask_once(url: str, **options: Any) -> Any:
+        with blocking(url, **options) as policy:
+            return policy.infer(seen)
+
+    def ask_once_async(url: str, **options: Any) -> Any:
+        async def ask() -> Any:
+            async with awaited(url, **options) as policy:
+                return await policy.infer(seen)
+
+        return asyncio.run(ask())
+
+    return ask_once, ask_once_async
 
 
 @contextmanager

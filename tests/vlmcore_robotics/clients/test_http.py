@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 import pytest
 
-from client_cases import Remote, hear_request, most_memory, skip
+from client_cases import Remote, asked_once, hear_request, most_memory, remotes, skip
 from http_cases import (
     ANSWER,
     NEW,
@@ -54,37 +54,9 @@ from vlmcore_robotics.wire.http_messages import ContentType
 
 Ask = Callable[..., Any]
 
-
-def ask_once(url: str, **options: Any) -> Any:
-    with http_client(url, **options) as policy:
-        return policy.infer(SEEN)
-
-
-def ask_once_async(url: str, **options: Any) -> Any:
-    async def ask() -> Any:
-        async with async_http_client(url, **options) as policy:
-            return await policy.infer(SEEN)
-
-    return asyncio.run(ask())
-
-
+ask_once, ask_once_async = asked_once(http_client, async_http_client, SEEN)
 both = pytest.mark.parametrize("ask", [ask_once, ask_once_async], ids=["sync", "async"])
-
-
-@pytest.fixture(params=["sync", "async"])
-def remote(request: pytest.FixtureRequest) -> Iterator[Callable[..., Remote]]:
-    """Make clients of both kinds, and close them."""
-    made: list[Remote] = []
-    kind = http_client if request.param == "sync" else async_http_client
-
-    def make(url: str, **options: Any) -> Remote:
-        made.append(Remote(kind(url, **options)))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-        each.loop.close()
+remote = remotes(http_client, async_http_client)
 
 
 def test_the_client_keeps_every_promise_of_a_policy() -> None:

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,10 +22,12 @@ from client_cases import (
     PROXIES,
     Remote,
     Script,
+    asked_once,
     certified,
     drain,
     half,
     hear_request,
+    remotes,
     reset,
     said,
     trusting,
@@ -58,37 +60,9 @@ from vlmcore.secrets import Secret
 
 Ask = Callable[..., Any]
 
-
-def ask_once(url: str, **options: Any) -> Any:
-    with http_client(url, **options) as policy:
-        return policy.infer(SEEN)
-
-
-def ask_once_async(url: str, **options: Any) -> Any:
-    async def ask() -> Any:
-        async with async_http_client(url, **options) as policy:
-            return await policy.infer(SEEN)
-
-    return asyncio.run(ask())
-
-
+ask_once, ask_once_async = asked_once(http_client, async_http_client, SEEN)
 both = pytest.mark.parametrize("ask", [ask_once, ask_once_async], ids=["sync", "async"])
-
-
-@pytest.fixture(params=["sync", "async"])
-def remote(request: pytest.FixtureRequest) -> Iterator[Callable[..., Remote]]:
-    """Make clients of both kinds, and close them."""
-    made: list[Remote] = []
-    kind = http_client if request.param == "sync" else async_http_client
-
-    def make(url: str, **options: Any) -> Remote:
-        made.append(Remote(kind(url, **options)))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-        each.loop.close()
+remote = remotes(http_client, async_http_client)
 
 
 def waiting(connection: socket.socket) -> None:

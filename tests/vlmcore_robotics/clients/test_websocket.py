@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,12 +22,14 @@ from client_cases import (
     PROXIES,
     Remote,
     Script,
+    asked_once,
     certified,
     drain,
     half,
     hear_request,
     misbehaving,
     most_memory,
+    remotes,
     reset,
     said,
     trusting,
@@ -71,36 +73,9 @@ from vlmcore_robotics.wire.observation_layout import CameraKey
 
 Ask = Callable[..., Any]
 
-
-def ask_once(url: str, **options: Any) -> Any:
-    with client(url, **options) as policy:
-        return policy.infer(SEEN)
-
-
-def ask_once_async(url: str, **options: Any) -> Any:
-    async def ask() -> Any:
-        async with async_client(url, **options) as policy:
-            return await policy.infer(SEEN)
-
-    return asyncio.run(ask())
-
-
+ask_once, ask_once_async = asked_once(client, async_client, SEEN)
 both = pytest.mark.parametrize("ask", [ask_once, ask_once_async], ids=["sync", "async"])
-
-
-@pytest.fixture(params=["sync", "async"])
-def remote(request: pytest.FixtureRequest) -> Iterator[Callable[..., Remote]]:
-    """Make clients of both kinds, and close them."""
-    made: list[Remote] = []
-
-    def make(url: str, **options: Any) -> Remote:
-        made.append(Remote((client if request.param == "sync" else async_client)(url, **options)))
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-        each.loop.close()
+remote = remotes(client, async_client)
 
 
 def test_the_client_keeps_every_promise_of_a_policy() -> None:
