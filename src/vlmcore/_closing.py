@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,12 @@ if TYPE_CHECKING:
 __all__ = ["Closing"]
 
 
-class Closing(ABC):
+class Closing:
     """Has a `close` of its own, which ``with`` calls, whatever happens in the block."""
 
-    @abstractmethod
     def close(self) -> None:
         """Give back what it holds. Closing twice is no error."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
