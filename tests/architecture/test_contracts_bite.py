@@ -24,7 +24,7 @@ class Plant:
 
 
 PLANTS = [
-    Plant("floors", "vlmcore/limits.py", "import vlmcore_robotics"),
+    Plant("floors", "vlmcore/limits/__init__.py", "import vlmcore_robotics"),
     Plant("floors", "vlmcore_audio/__init__.py", "import vlmcore_robotics"),
     Plant("floors", "vlmcore_robotics/__init__.py", "import vlmcore_comfy"),
     Plant("core-floors", "vlmcore/errors/__init__.py", "import vlmcore.limits"),
@@ -59,7 +59,7 @@ PLANTS = [
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
     Plant("transports-behind-doors", "vlmcore_audio/clips.py", "import soundfile"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
-    Plant("framework-free", "vlmcore/limits.py", "import torch"),
+    Plant("framework-free", "vlmcore/limits/__init__.py", "import torch"),
     Plant("framework-free", "vlmcore/vlm/loading.py", "def later():\n    import torch"),
     Plant("framework-free", "vlmcore/media/images.py", "def later():\n    from PIL import Image"),
     Plant("framework-free", "vlmcore/media/_pillow.py", "import torch"),

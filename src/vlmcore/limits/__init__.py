@@ -1,0 +1,47 @@
+"""
+Every bound on what comes in from outside, grouped by the door that it guards.
+
+Limits guard doors, not rooms: contracts check that a value is true, doors check that it is not too
+large, before memory is spent on it. A caller who needs other bounds passes a group of their own.
+"""
+
+from __future__ import annotations
+
+from vlmcore.limits._base import require_at_most
+from vlmcore.limits._messages import (
+    HttpLimits,
+    MusicLimits,
+    WireLimits,
+)
+from vlmcore.limits._models import (
+    ImageLimits,
+    ModelLimits,
+    PromptLimits,
+    WeightLimits,
+)
+from vlmcore.limits._robots import (
+    ChartLimits,
+    ContractLimits,
+    DatasetLimits,
+    DocumentLimits,
+    EpisodeLimits,
+)
+
+__all__ = [
+    "ChartLimits",
+    "ContractLimits",
+    "DatasetLimits",
+    "DocumentLimits",
+    "EpisodeLimits",
+    "HttpLimits",
+    "ImageLimits",
+    "ModelLimits",
+    "MusicLimits",
+    "PromptLimits",
+    "WeightLimits",
+    "WireLimits",
+    "require_at_most",
+]
+
+for _name in __all__:  # where users import them from, in the reference too
+    globals()[_name].__module__ = __name__

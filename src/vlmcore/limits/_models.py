@@ -1,0 +1,103 @@
+"""Images, prompts, models and their weights."""
+
+from __future__ import annotations
+
+import attrs
+
+from vlmcore.limits._base import MIB, Bounds
+
+__all__ = [
+    "ImageLimits",
+    "ModelLimits",
+    "PromptLimits",
+    "WeightLimits",
+]
+
+
+@attrs.frozen(kw_only=True)
+class ImageLimits(Bounds):
+    """
+    What the image door lets in.
+
+    Attributes:
+        max_pixels: Width times height of one frame, read from the header before decoding.
+            16 Mi pixels: a 4096 x 4096 picture, 48 MiB once decoded.
+        max_encoded_bytes: Size of the encoded file. An uncompressed 16-bit RGBA picture of
+            `max_pixels` pixels just fits.
+        max_frames: Frames of an animation that is read as video.
+        max_animation_pixels: Width times height times frames of such an animation; 384 MiB once
+            decoded.
+        max_blocks: Parts of a file that are looked at one by one: the chunks of a PNG, the segments
+            of a JPEG, the blocks of a GIF, the strips or tiles of a TIFF.
+        max_scans: Passes of a progressive JPEG. Each costs as much time as decoding the whole
+            picture and only a few bytes; encoders write about ten.
+    """
+
+    max_pixels: int = 16 * MIB
+    max_encoded_bytes: int = 144 * MIB
+    max_frames: int = 256
+    max_animation_pixels: int = 128 * MIB
+    max_blocks: int = 1 << 16
+    max_scans: int = 64
+
+
+@attrs.frozen(kw_only=True)
+class PromptLimits(Bounds):
+    """
+    What one prompt may hold.
+
+    Attributes:
+        max_text_characters: Characters of the text and of the system text, each.
+        max_images: Images beside the text.
+        max_video_frames: Frames of the video.
+        max_new_tokens: Tokens of an answer that may be asked for.
+    """
+
+    max_text_characters: int = 1 << 20
+    max_images: int = 256
+    max_video_frames: int = 1024
+    max_new_tokens: int = 1 << 20
+
+
+@attrs.frozen(kw_only=True)
+class ModelLimits(Bounds):
+    """
+    What is read of a model's files to find out what they are.
+
+    Attributes:
+        max_config_bytes: Size of a ``config.json``. Those of large models have some 100 KiB.
+        max_index_bytes: Size of the index that says which file holds which weight.
+        max_header_bytes: Size of the header of one file of weights; the bound of safetensors.
+    """
+
+    max_config_bytes: int = 4 * MIB
+    max_index_bytes: int = 64 * MIB
+    max_header_bytes: int = 100 * MIB
+
+
+@attrs.frozen(kw_only=True)
+class WeightLimits(Bounds):
+    """
+    What is read of files of weights before any of the weights.
+
+    Attributes:
+        max_files: Files of one checkpoint.
+        max_tensors: Tensors of one checkpoint, in all its files.
+        max_header_bytes: Size of the header or the footer of one file, and of the index of several.
+        max_metadata_bytes: Size of what a header says beside the tensors.
+        max_name_characters: Characters of the name of a tensor.
+        max_rank: Axes of a tensor.
+        max_depth: Objects and lists inside each other in a header.
+        max_blocks: Macroblocks of a pack.
+        max_manifest_bytes: Size of the manifest beside a pack.
+    """
+
+    max_files: int = 4096
+    max_tensors: int = 1 << 17
+    max_header_bytes: int = 16 * MIB
+    max_metadata_bytes: int = 4 * MIB
+    max_name_characters: int = 1024
+    max_rank: int = 64
+    max_depth: int = 16
+    max_blocks: int = 256
+    max_manifest_bytes: int = 64 * MIB

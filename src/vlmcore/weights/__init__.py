@@ -1,0 +1,1 @@
+"""Files of weights: read, checked and written, bounded, without a framework."""
