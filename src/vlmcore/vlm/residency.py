@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 
 from vlmcore._arrays import require_count
+from vlmcore._host_memory import in_gib
 from vlmcore.errors import ContractError, ModelMemoryError
-from vlmcore.vlm._memory import in_gib
 
 __all__ = ["PROCESS", "ProcessResidency", "Residency", "ResidentModel"]
 

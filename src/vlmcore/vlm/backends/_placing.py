@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
+from vlmcore._host_memory import free_host_bytes, in_gib
 from vlmcore.errors import (
     ContractError,
     MissingDependencyError,
     ModelMemoryError,
     UnsupportedModelError,
 )
-from vlmcore.vlm._memory import free_host_bytes, in_gib
 from vlmcore.vlm.checkpoint import Checkpoint
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
 

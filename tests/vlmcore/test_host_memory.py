@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vlmcore.vlm._memory import free_host_bytes, in_gib
+from vlmcore._host_memory import free_host_bytes, in_gib
 
 MIB = 1024 * 1024
 
