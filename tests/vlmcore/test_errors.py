@@ -13,6 +13,7 @@ from vlmcore import errors
 from vlmcore.errors import (
     AmbiguousResponseError,
     ContractError,
+    CorruptWeightsError,
     DocumentError,
     EndpointError,
     EpisodeError,
@@ -43,9 +44,16 @@ from vlmcore.errors import (
     PolicyStatusError,
     PolicyTimeoutError,
     PolicyUnavailableError,
+    StructureError,
     UnsafeActionError,
     UnsupportedModelError,
     VlmcoreError,
+    WeightChecksumError,
+    WeightMismatchError,
+    WeightsBudgetError,
+    WeightsChangedError,
+    WeightsError,
+    WeightsLimitError,
 )
 
 # One of each, with the text that it shows.
@@ -83,6 +91,7 @@ EXAMPLES = [
     (ModelMemoryError("m", "too large", 12, 10), "m: too large"),
     (ModelMemoryError("m", "too large"), "m: too large"),
     (GenerationError("m", "failed"), "m: failed"),
+    (StructureError("m", "got no JSON", "a dog", "end", (("$", "gone"),)), "m: got no JSON"),
     (MusicError("m", "is away"), "m: is away"),
     (MusicUnavailableError("m", "nothing listens there"), "m: nothing listens there"),
     (MusicTimeoutError("m", "answer", 600.0), "m: no answer within 600 s"),
@@ -107,6 +116,29 @@ EXAMPLES = [
         UnsafeActionError("all kept", "stale", "observed_at_s: got 2 s ago, expected at most 1 s"),
         "stale: observed_at_s: got 2 s ago, expected at most 1 s; all kept",
     ),
+    (WeightsError("w", "does not exist"), "w: does not exist"),
+    (CorruptWeightsError("w", "got no footer"), "w: got no footer"),
+    (WeightChecksumError("w", ("a",)), "w: got other bytes than the manifest's in 'a'"),
+    (
+        WeightChecksumError("w", tuple("abcdefg")),
+        "w: got other bytes than the manifest's in 'a', 'b', 'c', 'd', 'e' and 2 more",
+    ),
+    (
+        WeightChecksumError("w", ()),
+        "w: got other bytes than the manifest's in bytes outside of tensors",
+    ),
+    (WeightsChangedError("w", "shrank"), "w: shrank"),
+    (WeightsLimitError("w", "max_files", 3, 2), "w: max_files: got 3, limit is 2"),
+    (
+        WeightMismatchError("w", ("a",), ("b", "c"), (("d", "got float32, expected bool"),)),
+        "w: 1 missing: 'a'; 2 not of the model: 'b', 'c'; "
+        "1 different: 'd: got float32, expected bool'",
+    ),
+    (
+        WeightMismatchError("w", tuple("abcdefg")),
+        "w: 7 missing: 'a', 'b', 'c', 'd', 'e' and 2 more",
+    ),
+    (WeightsBudgetError("w", "too large", 12, 10), "w: too large"),
 ]
 ALL_ERRORS = [getattr(errors, name) for name in errors.__all__]
 

@@ -18,6 +18,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ UnsupportedModelError               found, but not of a kind that we can run
     │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
     │  └─ GenerationError                     it failed while generating
+    │     └─ StructureError                   its answer is not the JSON that was asked for
     ├─ MusicError                             a service made no music
     │  ├─ MusicUnavailableError (ConnectionError)  it cannot be reached
     │  ├─ MusicTimeoutError (TimeoutError)    it did not end in time
@@ -37,7 +38,14 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ PolicyProtocolError                 one side broke the protocol
     │  └─ PolicyRefusedError                  it answered with an error of its own
     │     └─ PolicyStatusError                over HTTP, with a status
-    └─ UnsafeActionError                      actions are not safe to execute
+    ├─ UnsafeActionError                      actions are not safe to execute
+    └─ WeightsError                           a file of weights cannot be read or written
+       ├─ CorruptWeightsError (ValueError)    what it says about its weights cannot be true
+       │  └─ WeightChecksumError              its weights are not those of the manifest
+       ├─ WeightsChangedError                 it changed after it was opened
+       ├─ WeightsLimitError (ValueError)      it is larger than the limits allow
+       ├─ WeightMismatchError                 its weights are not those of the model
+       └─ WeightsBudgetError (MemoryError)    they need more memory than they may take
 
 Arguments are data: each error keeps them as attributes and in ``args``, so errors can be pickled
 (they cross process boundaries in data loaders and job engines) and read without parsing text.
@@ -53,6 +61,7 @@ from vlmcore.errors._models import (
     ModelAccessError,
     ModelError,
     ModelMemoryError,
+    StructureError,
     UnsupportedModelError,
 )
 from vlmcore.errors._music import (
@@ -90,10 +99,20 @@ from vlmcore.errors._values import (
     MediaLimitError,
     MissingDependencyError,
 )
+from vlmcore.errors._weights import (
+    CorruptWeightsError,
+    WeightChecksumError,
+    WeightMismatchError,
+    WeightsBudgetError,
+    WeightsChangedError,
+    WeightsError,
+    WeightsLimitError,
+)
 
 __all__ = [
     "AmbiguousResponseError",
     "ContractError",
+    "CorruptWeightsError",
     "DocumentError",
     "EndpointError",
     "EpisodeError",
@@ -124,9 +143,16 @@ __all__ = [
     "PolicyStatusError",
     "PolicyTimeoutError",
     "PolicyUnavailableError",
+    "StructureError",
     "UnsafeActionError",
     "UnsupportedModelError",
     "VlmcoreError",
+    "WeightChecksumError",
+    "WeightMismatchError",
+    "WeightsBudgetError",
+    "WeightsChangedError",
+    "WeightsError",
+    "WeightsLimitError",
 ]
 
 for _name in __all__:  # where users import them from, in tracebacks and pickles too

@@ -9,6 +9,7 @@ __all__ = [
     "ModelAccessError",
     "ModelError",
     "ModelMemoryError",
+    "StructureError",
     "UnsupportedModelError",
 ]
 
@@ -63,3 +64,28 @@ class ModelMemoryError(ModelError, MemoryError):
 
 class GenerationError(ModelError):
     """A model failed while it was generating."""
+
+
+class StructureError(GenerationError):
+    """
+    A model's answer is not what was asked for: it is cut, is no JSON, or does not fit its schema.
+
+    Attributes:
+        text: What the model wrote.
+        stop_reason: Why it ended, a value of `vlmcore.vlm.generation.StopReason`.
+        faults: The path of each fault, as ``"$.boxes[3]"``, and what is wrong there.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        problem: str,
+        text: str = "",
+        stop_reason: str = "end",
+        faults: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(model, problem)
+        self.args = (model, problem, text, stop_reason, faults)
+        self.text = text
+        self.stop_reason = stop_reason
+        self.faults = faults

@@ -17,6 +17,8 @@ from vlmcore.limits._models import (
     ImageLimits,
     ModelLimits,
     PromptLimits,
+    StructureLimits,
+    VisionLimits,
     WeightLimits,
 )
 from vlmcore.limits._robots import (
@@ -38,6 +40,8 @@ __all__ = [
     "ModelLimits",
     "MusicLimits",
     "PromptLimits",
+    "StructureLimits",
+    "VisionLimits",
     "WeightLimits",
     "WireLimits",
     "require_at_most",

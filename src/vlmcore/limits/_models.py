@@ -10,6 +10,8 @@ __all__ = [
     "ImageLimits",
     "ModelLimits",
     "PromptLimits",
+    "StructureLimits",
+    "VisionLimits",
     "WeightLimits",
 ]
 
@@ -57,6 +59,58 @@ class PromptLimits(Bounds):
     max_images: int = 256
     max_video_frames: int = 1024
     max_new_tokens: int = 1 << 20
+
+
+@attrs.frozen(kw_only=True)
+class StructureLimits(Bounds):
+    """
+    What a schema may hold, and what of an answer in JSON is read.
+
+    Attributes:
+        max_schema_bytes: Size of a schema.
+        max_schema_depth: Objects and lists inside each other in a schema.
+        max_schema_nodes: Values in a schema.
+        max_pattern_characters: Characters of a pattern for texts.
+        max_pattern_steps: Steps that one pattern may take on one text.
+        max_answer_bytes: Size of an answer.
+        max_answer_depth: Objects and lists inside each other in an answer.
+        max_answer_nodes: Values in an answer.
+        max_validation_steps: Keywords that are applied to values of one answer.
+        max_faults: Faults of an answer that are listed.
+    """
+
+    max_schema_bytes: int = 1 << 18
+    max_schema_depth: int = 32
+    max_schema_nodes: int = 1 << 14
+    max_pattern_characters: int = 512
+    max_pattern_steps: int = 1 << 26
+    max_answer_bytes: int = 4 * MIB
+    max_answer_depth: int = 32
+    max_answer_nodes: int = 1 << 18
+    max_validation_steps: int = 1 << 20
+    max_faults: int = 20
+
+
+@attrs.frozen(kw_only=True)
+class VisionLimits(Bounds):
+    """
+    What is read of a model's answer about places in an image.
+
+    Attributes:
+        max_text_characters: Characters of the answer.
+        max_detections: Boxes, points and polygons together.
+        max_corners: Corners of one polygon.
+        max_label_characters: Characters of a label.
+        max_side_px: Width, and height, of an image.
+        max_faults: Faults that are listed.
+    """
+
+    max_text_characters: int = 1 << 20
+    max_detections: int = 4096
+    max_corners: int = 4096
+    max_label_characters: int = 1024
+    max_side_px: int = 1 << 20
+    max_faults: int = 100
 
 
 @attrs.frozen(kw_only=True)
