@@ -13,6 +13,7 @@ import attrs
 
 from golden.wire.messages import golden
 from groot_cases import CODECS, seen
+from vlmcore._net.http_exchange import HttpExchange
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.documents import (
     action_chunk_from_json,
@@ -229,7 +230,8 @@ def hear_websocket(data: bytes) -> None:
 
 def hear_http(data: bytes) -> None:
     endpoint = Endpoint.parse("http://127.0.0.1:9", schemes=("http",))
-    line = HttpLine(endpoint, prefix="", policy="arm", limits=HttpLimits())
+    exchange = HttpExchange(max_head_bytes=HttpLimits().max_head_bytes)
+    line = HttpLine(exchange, endpoint, prefix="", policy="arm", limits=HttpLimits())
     line.ask(HTTP.ask(HttpEndpoint.METADATA))
     list(line.outgoing())
     feed(line, data)

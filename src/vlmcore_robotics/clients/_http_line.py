@@ -1,23 +1,15 @@
-"""
-One connection to a server of HTTP without its socket: bytes come in, bytes and answers go out.
-
-The door to the h11 package, which reads and writes HTTP and does nothing else: so the sockets are
-ours, with one deadline for all that happens on them, no proxy, no redirect, and no second try.
-"""
+"""One connection to a server of HTTP without its socket: bytes come in, bytes and answers go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h11
-
+from vlmcore._net.http_parts import BrokenHttpError, Head, HungUpError
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import LimitExceededError, PolicyProtocolError
 from vlmcore.limits import HttpLimits, require_at_most
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
-from vlmcore_robotics.clients._line import HttpStart, NotHttpError
-from vlmcore_robotics.wire._pieces import Pieces
 from vlmcore_robotics.wire.http_messages import (
     REQUEST_ID,
     HttpEndpoint,
@@ -26,11 +18,12 @@ from vlmcore_robotics.wire.http_messages import (
 )
 from vlmcore_robotics.wire.session import Session, Turn
 
+if TYPE_CHECKING:
+    from vlmcore._net.http_exchange import HttpExchange
+
 __all__ = ["HttpLine"]
 _CLOSED = "it closed the connection"
 _READ = ("content-type", REQUEST_ID)  # headers that are looked at
-# ValueError: of a length of more digits than Python turns into a number.
-_NOT_READ = (NotHttpError, PolicyProtocolError, h11.RemoteProtocolError, ValueError)
 
 
 class HttpLine:
@@ -38,24 +31,31 @@ class HttpLine:
     The requests and answers of one connection, one after the other. Not safe for threads.
 
     Args:
+        http: Reads and writes HTTP.
         endpoint: Where the connection leads.
         prefix: What stands before the paths of requests, as ``"/arm"``.
         policy: The policy as the caller named it.
         limits: How large an answer may be.
     """
 
-    def __init__(self, endpoint: Endpoint, *, prefix: str, policy: str, limits: HttpLimits) -> None:
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=limits.max_head_bytes)
+    def __init__(
+        self,
+        http: HttpExchange,
+        endpoint: Endpoint,
+        *,
+        prefix: str,
+        policy: str,
+        limits: HttpLimits,
+    ) -> None:
+        self._http = http
         self._session = Session(policy, greeting=False)
         self._host = endpoint.host_header
         self._prefix = prefix
         self._policy = policy
         self._limits = limits
         self._bound = ""
-        self._start = HttpStart()
-        self._pieces = Pieces()
         self._unsent: list[bytes] = []
-        self._head: h11.Response | None = None
+        self._head: Head | None = None
         self._body: list[bytes] = []
         self._size = 0
         self._answer: HttpResponse | None = None
@@ -85,22 +85,16 @@ class HttpLine:
             PolicyProtocolError: If it is not our turn.
         """
         self._session.asked()
-        if self._http.our_state is h11.DONE:
-            self._http.start_next_cycle()
         is_infer = request.path == HttpEndpoint.INFER.path
         self._bound = "max_response_bytes" if is_infer else "max_metadata_bytes"
         self._head, self._body, self._size = None, [], 0
-        headers = [("host", self._host), ("accept-encoding", "identity"), *request.headers.items()]
-        if request.method != "GET":
-            headers.append(("content-length", str(len(request.body))))
-        head = h11.Request(
-            method=request.method, target=f"{self._prefix}{request.path}", headers=headers
+        self._unsent += self._http.request(
+            host=self._host,
+            method=request.method,
+            target=f"{self._prefix}{request.path}",
+            headers=tuple(request.headers.items()),
+            body=request.body,
         )
-        self._unsent.append(self._http.send(head) or b"")
-        if request.body:  # as it is: joined to the head it would be there twice
-            self._http.send_with_data_passthrough(h11.Data(data=request.body))
-            self._unsent.append(request.body)
-        self._http.send(h11.EndOfMessage())
 
     def outgoing(self) -> Iterator[bytes]:
         """Take what is to be sent."""
@@ -114,13 +108,17 @@ class HttpLine:
         if self._session.turn is not Turn.THEIRS:
             self._end(HangUpError("it sent what nobody asked for" if data else _CLOSED))
             return
-        self._pieces.begin()
         try:
-            self._start.feed(data)
-            self._http.receive_data(data)
-            self._read()
-        except _NOT_READ as error:
-            self._end(error if data else HangUpError(_CLOSED))
+            for part in self._http.feed(data):
+                self._take(part)
+            if self._http.is_done:
+                self._finish()
+        except HungUpError:
+            self._end(HangUpError(_CLOSED))
+        except BrokenHttpError as error:
+            self._end(self._fault(str(error)))
+        except PolicyProtocolError as error:
+            self._end(error)
         if not data and self._answer is None:
             self._end(HangUpError(_CLOSED))
 
@@ -144,67 +142,42 @@ class HttpLine:
             raise self._ending
         return answer
 
-    def _read(self) -> None:
-        """Take what h11 makes of what came, up to the end of one answer."""
-        while self._session.turn is Turn.THEIRS:
-            match self._http.next_event():
-                case h11.Response() as head:
-                    self._begin(head)
-                case h11.Data(data=data):
-                    self._count()
-                    self._size += len(data)
-                    self._require(self._bound, self._size)
-                    self._body.append(bytes(data))
-                case h11.EndOfMessage():
-                    self._finish()
-                case h11.InformationalResponse():
-                    self._count()  # the answer is still to come
-                case _:
-                    return
-
-    def _count(self) -> None:
-        """Note a piece of an answer; a flood of small ones would hold the call for seconds."""
-        if not self._pieces.take():
-            problem = "it sends too many small pieces at once"
-            raise PolicyProtocolError(self._policy, problem, "theirs")
-
-    def _begin(self, head: h11.Response) -> None:
-        """Look at the head of an answer, before its body is read."""
-        size = sum(len(b": \r\n") + len(name) + len(value) for name, value in head.headers)
-        self._require("max_head_bytes", size)
-        for name, value in head.headers:
-            if name == b"content-length":
-                self._require(self._bound, int(value))
-            elif name == b"content-encoding" and value.lower() != b"identity":
-                problem = f"content-encoding: got {value[:40].decode('latin-1')!r}, expected none"
-                raise PolicyProtocolError(self._policy, problem, "theirs")
-        self._head = head
+    def _take(self, part: Head | bytes) -> None:
+        """Take a part of an answer, its head before its body is read."""
+        if isinstance(part, Head):
+            self._head = part
+            self._require(int(part.headers.get("content-length", 0)))
+            return
+        self._size += len(part)
+        self._require(self._size)
+        self._body.append(part)
 
     def _finish(self) -> None:
         head, self._head = self._head, None
         assert head is not None
-        headers: dict[str, str] = {}
-        for name, value in ((n.decode("latin-1"), v.decode("latin-1")) for n, v in head.headers):
-            if name in _READ and headers.setdefault(name, value) != value:
-                raise PolicyProtocolError(self._policy, f"{name}: got two, expected one", "theirs")
-        if head.status_code > 599:
-            problem = f"status: got {head.status_code}, expected at most 599"
-            raise PolicyProtocolError(self._policy, problem, "theirs")
+        for name in _READ:
+            if name in head.contradicted:
+                raise self._fault(f"{name}: got two, expected one")
         self._session.answered()
         self._answer = HttpResponse(
-            status=head.status_code, headers=headers, body=b"".join(self._body)
+            status=head.status,
+            headers={name: head.headers[name] for name in _READ if name in head.headers},
+            body=b"".join(self._body),
         )
         self._body = []
-        self._is_last = self._http.states != {h11.CLIENT: h11.DONE, h11.SERVER: h11.DONE}
-        if self._http.trailing_data[0]:
+        self._is_last = not self._http.is_reusable
+        if self._http.has_more:
             self._end(HangUpError("it sent what nobody asked for"))
 
-    def _require(self, limit: str, size: int) -> None:
-        allowed: Any = getattr(self._limits, limit)
+    def _require(self, size: int) -> None:
+        allowed: Any = getattr(self._limits, self._bound)
         try:
-            require_at_most(limit, size, allowed)
+            require_at_most(self._bound, size, allowed)
         except LimitExceededError as error:
-            raise PolicyProtocolError(self._policy, str(error), "theirs") from None
+            raise self._fault(str(error)) from None
+
+    def _fault(self, problem: str) -> PolicyProtocolError:
+        return PolicyProtocolError(self._policy, problem, "theirs")
 
     def _end(self, error: Exception) -> None:
         if self._ending is None:

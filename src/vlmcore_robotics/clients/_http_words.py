@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 import uuid
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -18,7 +17,9 @@ from vlmcore.errors import ContractError, PolicyProtocolError, PolicyStatusError
 from vlmcore.limits import HttpLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
+from vlmcore_robotics.clients._http_line import HttpLine
 from vlmcore_robotics.clients._terms import Terms
+from vlmcore_robotics.wire._pieces import MOST_PIECES
 from vlmcore_robotics.wire.http_frames import WireEncoding
 from vlmcore_robotics.wire.http_messages import (
     ContentType,
@@ -31,9 +32,6 @@ from vlmcore_robotics.wire.http_metadata import HttpServerInfo
 from vlmcore_robotics.wire.http_v1 import HttpCodec
 from vlmcore_robotics.wire.policy_contract import contract_differences
 from vlmcore_robotics.wire.ports import HTTP_PORT
-
-if TYPE_CHECKING:
-    from vlmcore_robotics.clients._http_line import HttpLine
 
 __all__ = ["HttpQuestion", "HttpWords"]
 
@@ -118,16 +116,18 @@ class HttpWords:
         self._server: HttpServerInfo | None = None
         self._needed: tuple[str, ...] = ()
         with optional_dependency("robotics", "h11"):
-            from vlmcore_robotics.clients import _http_line  # noqa: PLC0415 - the door
-        self._line_type = _http_line.HttpLine
+            from vlmcore._net import http_exchange  # noqa: PLC0415 - the door
+        self._exchange_type = http_exchange.HttpExchange
 
     def new_line(self) -> HttpLine:
         """Begin a connection."""
-        return self._line_type(
+        limits = self._codec.limits
+        return HttpLine(
+            self._exchange_type(max_head_bytes=limits.max_head_bytes, most_pieces=MOST_PIECES),
             self.terms.endpoint,
             prefix=self._prefix,
             policy=self.terms.policy,
-            limits=self._codec.limits,
+            limits=limits,
         )
 
     def question(self, observation: Observation) -> HttpQuestion:

@@ -1,4 +1,4 @@
-"""What connections over TCP have in common, whatever is said on them: a line, and how it begins."""
+"""What connections over TCP have in common, whatever is said on them: a line."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from typing import Protocol, TypeVar
 
 from vlmcore_robotics.clients._boundary import Stage
 
-__all__ = ["HttpStart", "Line", "NotHttpError"]
+__all__ = ["Line"]
 
 _Request_contra = TypeVar("_Request_contra", contravariant=True)
 _Answer_co = TypeVar("_Answer_co", covariant=True)
-_START = b"HTTP/1."
-
-
-class NotHttpError(Exception):
-    """The peer speaks another protocol."""
 
 
 class Line(Protocol[_Request_contra, _Answer_co]):
@@ -54,21 +49,3 @@ class Line(Protocol[_Request_contra, _Answer_co]):
     def take(self) -> _Answer_co | None:
         """Take the answer that is awaited, ``None`` if it has not come; raise what ended it."""
         ...
-
-
-class HttpStart:
-    """The first bytes of a peer that has to speak HTTP: others may never send the end of a line."""
-
-    def __init__(self) -> None:
-        self._start = b""
-
-    def feed(self, data: bytes) -> None:
-        """
-        Look at what came.
-
-        Raises:
-            NotHttpError: If it is not HTTP.
-        """
-        self._start += data[: len(_START) - len(self._start)]
-        if not _START.startswith(self._start):
-            raise NotHttpError(f"it sends {self._start!r}, expected HTTP")

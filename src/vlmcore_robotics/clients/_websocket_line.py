@@ -19,12 +19,12 @@ from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
+from vlmcore._net.http_parts import HttpStart, NotHttpError
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import PolicyProtocolError
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._boundary import HangUpError, HttpStatusError, Stage
-from vlmcore_robotics.clients._line import HttpStart, NotHttpError
 from vlmcore_robotics.wire._pieces import Pieces
 from vlmcore_robotics.wire.session import Session, Turn
 

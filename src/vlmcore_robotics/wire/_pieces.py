@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["Pieces"]
+__all__ = ["MOST_PIECES", "Pieces"]
 
-_MOST = 1024
+MOST_PIECES = 1024
 
 
 class Pieces:
     """Counts the frames or chunks in what was read from a connection at one time."""
 
     def __init__(self) -> None:
-        self._left = _MOST
+        self._left = MOST_PIECES
 
     def begin(self) -> None:
         """Note that something was read."""
-        self._left = _MOST
+        self._left = MOST_PIECES
 
     def take(self) -> bool:
         """Note one piece of it; return whether there may be as many."""
