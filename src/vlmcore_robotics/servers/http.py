@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, final
 
 from vlmcore._arrays import require_count, require_finite_between
@@ -13,6 +12,7 @@ from vlmcore.limits import HttpLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.servers._admission import Admission
 from vlmcore_robotics.servers._http_answers import HttpAnswers
+from vlmcore_robotics.servers._message_threads import message_threads
 from vlmcore_robotics.servers._server import Server
 from vlmcore_robotics.servers._terms import Address, action_names_of, require_tls
 from vlmcore_robotics.servers.runtime import PolicyRuntime
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from vlmcore_robotics.servers._uvicorn_listener import Listener
 
 __all__ = ["HttpPolicyServer"]
-
-_THREADS = 4  # that read and write messages
 
 
 @final
@@ -91,7 +89,7 @@ class HttpPolicyServer(Server):
         address = Address(host=host, port=port, allow_remote=allow_remote)
         super().__init__(address, "http" if tls is None else "https")
         self._tls = tls
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="messages of HTTP")
+        self._threads = message_threads()
         self._answers = HttpAnswers(
             runtime,
             HttpCodec(

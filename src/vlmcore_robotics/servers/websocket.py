@@ -13,10 +13,12 @@ import attrs
 
 from vlmcore._arrays import require_count, require_text
 from vlmcore._optional import optional_dependency
+from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.servers._admission import Admission, Refusal
+from vlmcore_robotics.servers._message_threads import message_threads
 from vlmcore_robotics.servers._server import Server
 from vlmcore_robotics.servers._terms import (
     Address,
@@ -132,6 +134,7 @@ class OpenPIServer(Server):
         )
         self._metadata = self._codec.encode_metadata(metadata_from_info(runtime.info))
         self._listener = self._make_listener()
+        self._threads = message_threads()
         self._visits: dict[asyncio.Task[None], Visit | None] = {}  # None while one is answered
         self._is_stopping = False
 
@@ -148,6 +151,7 @@ class OpenPIServer(Server):
         if self._visits:
             await asyncio.wait(tuple(self._visits), timeout=grace_s)
         await self._listener.close()
+        self._threads.shutdown(wait=False)
 
     def _make_listener(self) -> Listener:
         with optional_dependency("robotics", "websockets"):
@@ -213,12 +217,8 @@ class OpenPIServer(Server):
         if isinstance(frame, str):
             raise ContractError("request", "got text, expected a binary frame")
         # Not here: a map of many values takes longer than a health check may wait.
-        observation = await asyncio.to_thread(
-            self._codec.decode_request,
-            frame,
-            captured_at_s=came_at_s,
-            frame_rate_hz=frame_rate_hz_of(self._runtime),
-            default_prompt=self._default_prompt,
+        observation = await asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: self._read(frame, came_at_s)
         )
         asked = self._runtime.submit(observation, session=client.session)
         timed = await unless(client.gone, asked)
@@ -229,6 +229,14 @@ class OpenPIServer(Server):
             policy_ms=1000.0 * timed.inferred_s,
             server_ms=_ms_since(came_at_s),
             previous_ms=previous_ms,
+        )
+
+    def _read(self, frame: bytes, came_at_s: float) -> Observation:
+        return self._codec.decode_request(
+            frame,
+            captured_at_s=came_at_s,
+            frame_rate_hz=frame_rate_hz_of(self._runtime),
+            default_prompt=self._default_prompt,
         )
 
 
