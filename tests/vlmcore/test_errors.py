@@ -18,6 +18,7 @@ from vlmcore.errors import (
     EndpointError,
     EpisodeError,
     GenerationError,
+    IncompleteAnswersError,
     LimitExceededError,
     MediaError,
     MediaLimitError,
@@ -25,6 +26,15 @@ from vlmcore.errors import (
     ModelAccessError,
     ModelError,
     ModelMemoryError,
+    ModelNotServedError,
+    ModelServerBusyError,
+    ModelServerError,
+    ModelServerKeyError,
+    ModelServerProtocolError,
+    ModelServerRateLimitError,
+    ModelServerRefusedError,
+    ModelServerTimeoutError,
+    ModelServerUnavailableError,
     MusicBalanceError,
     MusicBlockedError,
     MusicBusyError,
@@ -91,6 +101,20 @@ EXAMPLES = [
     (ModelMemoryError("m", "too large", 12, 10), "m: too large"),
     (ModelMemoryError("m", "too large"), "m: too large"),
     (GenerationError("m", "failed"), "m: failed"),
+    (IncompleteAnswersError("m", "1 of 2 failed", ("a", None)), "m: 1 of 2 failed"),
+    (ModelServerError("m", "is away"), "m: is away"),
+    (ModelServerUnavailableError("m", "nothing listens there"), "m: nothing listens there"),
+    (ModelServerTimeoutError("m", "answer", 60.0, "A red"), "m: no answer within 60 s"),
+    (ModelServerProtocolError("m", "sent a page"), "m: sent a page"),
+    (ModelServerRefusedError("m", "too long", "", 400, "bad"), "m: too long (HTTP 400, bad)"),
+    (ModelServerRefusedError("m", "overloaded"), "m: overloaded"),
+    (ModelServerKeyError("m", "no key", "", 401), "m: no key (HTTP 401)"),
+    (
+        ModelServerRateLimitError("m", "slow down", "", 429, "", 2.5),
+        "m: slow down (HTTP 429, again after 2.5 s)",
+    ),
+    (ModelServerBusyError("m", "failed", "", 503), "m: failed (HTTP 503)"),
+    (ModelNotServedError("m", "unknown", "", 404), "m: unknown (HTTP 404)"),
     (StructureError("m", "got no JSON", "a dog", "end", (("$", "gone"),)), "m: got no JSON"),
     (MusicError("m", "is away"), "m: is away"),
     (MusicUnavailableError("m", "nothing listens there"), "m: nothing listens there"),
@@ -237,7 +261,13 @@ def test_a_missing_package_is_found_where_import_error_keeps_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [PolicyUnavailableError("p", "is away"), PolicyTimeoutError("p", "reply", 1.0)]
+    "error",
+    [
+        PolicyUnavailableError("p", "is away"),
+        PolicyTimeoutError("p", "reply", 1.0),
+        ModelServerUnavailableError("m", "is away"),
+        ModelServerTimeoutError("m", "answer", 1.0),
+    ],
 )
 def test_a_connection_error_has_no_number_of_the_system(error: OSError) -> None:
     """

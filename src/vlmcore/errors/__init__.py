@@ -17,8 +17,18 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ ModelAccessError                    not found, gated, or the hub is out of reach
     │  ├─ UnsupportedModelError               found, but not of a kind that we can run
     │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
-    │  └─ GenerationError                     it failed while generating
-    │     └─ StructureError                   its answer is not the JSON that was asked for
+    │  ├─ GenerationError                     it failed while generating
+    │  │  └─ StructureError                   its answer is not the JSON that was asked for
+    │  ├─ IncompleteAnswersError              some of many prompts were not answered
+    │  └─ ModelServerError                    it is behind a server, which gave no answer
+    │     ├─ ModelServerUnavailableError (ConnectionError)  it cannot be reached
+    │     ├─ ModelServerTimeoutError (TimeoutError)  it did not end in time
+    │     ├─ ModelServerProtocolError         it broke its protocol, or hung up
+    │     └─ ModelServerRefusedError          it answered with an error of its own
+    │        ├─ ModelServerKeyError           the key
+    │        ├─ ModelServerRateLimitError     too much was asked in a short time
+    │        ├─ ModelServerBusyError          it failed on its side
+    │        └─ ModelNotServedError (ModelAccessError)  it does not know the model
     ├─ MusicError                             a service made no music
     │  ├─ MusicUnavailableError (ConnectionError)  it cannot be reached
     │  ├─ MusicTimeoutError (TimeoutError)    it did not end in time
@@ -56,8 +66,20 @@ from __future__ import annotations
 from vlmcore.errors._base import (
     VlmcoreError,
 )
+from vlmcore.errors._model_servers import (
+    ModelNotServedError,
+    ModelServerBusyError,
+    ModelServerError,
+    ModelServerKeyError,
+    ModelServerProtocolError,
+    ModelServerRateLimitError,
+    ModelServerRefusedError,
+    ModelServerTimeoutError,
+    ModelServerUnavailableError,
+)
 from vlmcore.errors._models import (
     GenerationError,
+    IncompleteAnswersError,
     ModelAccessError,
     ModelError,
     ModelMemoryError,
@@ -117,6 +139,7 @@ __all__ = [
     "EndpointError",
     "EpisodeError",
     "GenerationError",
+    "IncompleteAnswersError",
     "LimitExceededError",
     "MediaError",
     "MediaLimitError",
@@ -124,6 +147,15 @@ __all__ = [
     "ModelAccessError",
     "ModelError",
     "ModelMemoryError",
+    "ModelNotServedError",
+    "ModelServerBusyError",
+    "ModelServerError",
+    "ModelServerKeyError",
+    "ModelServerProtocolError",
+    "ModelServerRateLimitError",
+    "ModelServerRefusedError",
+    "ModelServerTimeoutError",
+    "ModelServerUnavailableError",
     "MusicBalanceError",
     "MusicBlockedError",
     "MusicBusyError",

@@ -89,3 +89,18 @@ class StructureError(GenerationError):
         self.text = text
         self.stop_reason = stop_reason
         self.faults = faults
+
+
+class IncompleteAnswersError(ModelError):
+    """
+    Some of many prompts were not answered; what was answered is kept.
+
+    Attributes:
+        answers: For each prompt, in their order: its answer, the error that it ended with, or
+            ``None`` if it was not asked any more.
+    """
+
+    def __init__(self, model: str, problem: str, answers: tuple[object, ...]) -> None:
+        super().__init__(model, problem)
+        self.args = (model, problem, answers)
+        self.answers = answers

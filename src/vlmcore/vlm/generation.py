@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import threading
+from typing import Any
 
 import attrs
 
 from vlmcore._arrays import require_count, require_finite_between, require_positive
-from vlmcore.errors import ContractError
+from vlmcore.errors import ContractError, StructureError
 from vlmcore.limits import PromptLimits
+from vlmcore.vlm.outputs import JsonOutput, output_of
 
 __all__ = [
     "CancelToken",
@@ -17,6 +19,7 @@ __all__ = [
     "GenerationCache",
     "GenerationOptions",
     "MatmulPrecision",
+    "ServerReport",
     "StopReason",
     "Timings",
 ]
@@ -29,6 +32,7 @@ class StopReason(enum.Enum):
     LENGTH = "length"  # max_new_tokens were written: the text is cut
     CANCELLED = "cancelled"  # the caller stopped it
     REPETITION = "repetition"  # the model fell into a loop; the text is not an answer
+    FILTERED = "filtered"  # the server withheld the answer, or the rest of it, for its content
 
 
 class GenerationCache(enum.Enum):
@@ -103,6 +107,9 @@ class GenerationOptions:
             `StopReason.REPETITION`, instead of paying for it until *max_new_tokens*.
         cache: How the key-value cache is kept.
         matmul_precision: Precision of float32 matrix products, set for this generation only.
+        output: What the answer is to be: ``"text"``, which is ``None``; ``"json"`` for any JSON
+            object; a JSON Schema; a class of attrs, a dataclass or a pydantic model; or a
+            `vlmcore.vlm.outputs.JsonOutput`, which says more. Kept as that.
     """
 
     max_new_tokens: int = 512
@@ -116,6 +123,7 @@ class GenerationOptions:
     stop_on_repetition: bool = True
     cache: GenerationCache = GenerationCache.DYNAMIC
     matmul_precision: MatmulPrecision = MatmulPrecision.HIGHEST
+    output: JsonOutput | None = attrs.field(default=None, converter=output_of)
 
     def __attrs_post_init__(self) -> None:
         require_count(max_new_tokens=self.max_new_tokens)
@@ -177,6 +185,30 @@ class Timings:
 
 
 @attrs.frozen(kw_only=True)
+class ServerReport:
+    """
+    What a server said about an answer.
+
+    Attributes:
+        finish_reason: Why the answer ended, in the server's word; empty if it did not say.
+        model: The model, as the server names it; empty if it did not.
+        response_id: What the server calls the answer; empty if it did not.
+        cached_tokens: Tokens of the prompt that it had kept from before; ``None`` if not told.
+        reasoning_tokens: Tokens of the reasoning; ``None`` if not told.
+        attempts: How often it was asked, from 1.
+        left_out: Fields of the request that it refused, and that were left out then.
+    """
+
+    finish_reason: str = ""
+    model: str = ""
+    response_id: str = ""
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    attempts: int = 1
+    left_out: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
 class Generation:
     """
     What a model answered.
@@ -185,14 +217,36 @@ class Generation:
         text: The answer, without special tokens and without the reasoning.
         reasoning: What the model thought before the answer, kept apart; empty if it did not.
         stop_reason: Why it ended. Only `StopReason.END` is a whole answer.
-        prompt_tokens: Tokens that the model was given, those of the images included.
-        new_tokens: Tokens that the model wrote, those of the reasoning included.
+        prompt_tokens: Tokens that the model was given, those of the images included; ``None`` if a
+            server did not say.
+        new_tokens: Tokens that the model wrote, those of the reasoning included; ``None`` if a
+            server did not say.
         timings: Where the time went; ``None`` where it was not measured.
+        served: What the server said, whose counts those of the tokens are then; ``None`` for a
+            model in this process, where they are counted.
+        parsed: What the answer says, where JSON was asked for: plain values, or an instance of the
+            class that was asked for.
+        structure_error: What is wrong with the answer, where JSON was asked for and it is not so.
     """
 
     text: str
     stop_reason: StopReason
-    prompt_tokens: int
-    new_tokens: int
+    prompt_tokens: int | None
+    new_tokens: int | None
     reasoning: str = ""
     timings: Timings | None = None
+    served: ServerReport | None = None
+    parsed: Any = None
+    structure_error: StructureError | None = None
+
+    @property
+    def value(self) -> Any:
+        """
+        What the answer says, where JSON was asked for.
+
+        Raises:
+            StructureError: If the answer is cut, is no JSON, or does not fit.
+        """
+        if self.structure_error is not None:
+            raise self.structure_error
+        return self.parsed
