@@ -1,0 +1,134 @@
+"""Steps of calls, done in ``asyncio``."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from vlmcore._net.deadline import Deadline
+from vlmcore._net.lookup import Lookup, require_public
+from vlmcore._net.steps import Dial, Receive, Send, Steps, Wait
+from vlmcore._net.waiting import in_time
+
+__all__ = ["AwaitedConnection", "Done"]
+
+_AT_A_TIME = 0x10000  # bytes
+_News = TypeVar("_News")
+_Result = TypeVar("_Result")
+
+
+@attrs.frozen
+class Done(Generic[_Result]):
+    """What a call returned."""
+
+    result: _Result
+
+
+class AwaitedConnection:
+    """
+    Does what calls say, one call at a time, in one event loop.
+
+    Args:
+        tls: How servers prove who they are, where that is asked for.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self._tls = tls
+        self._reader = asyncio.StreamReader()
+        self._writer: asyncio.StreamWriter | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self.is_asked = False
+
+    def is_quiet(self) -> bool:
+        """Say whether another call may use the connection: the peer has not ended it."""
+        if self._writer is None or self._writer.transport.is_closing() or self._reader.at_eof():
+            return False
+        return self._sending is None or self._sending.done()
+
+    async def run(
+        self, steps: Steps[_News, _Result], deadline: Deadline
+    ) -> AsyncIterator[_News | Done[_Result]]:
+        """
+        Do what a call says, and give its news, and at last what it returned.
+
+        Raises:
+            OSError: If the connection is lost, or something is not done until the deadline.
+            Exception: What the call raises.
+        """
+        self.is_asked = False
+        came: bytes | None = None
+        while True:
+            try:
+                step = steps.send(came)
+            except StopIteration as end:
+                yield Done(end.value)
+                return
+            came = None
+            match step:
+                case Dial():
+                    await self._dial(step, deadline)
+                case Send():
+                    self._send(step)
+                case Receive():
+                    came = await _in_time(self._reader.read(_AT_A_TIME), deadline)
+                case Wait():
+                    self.is_asked = False
+                    await _in_time(asyncio.sleep(step.seconds), deadline)
+                case _:
+                    yield step
+
+    async def close(self) -> None:
+        """End the connection, at once; the event loop closes its socket in its next rounds."""
+        if self._writer is not None:
+            self._writer.transport.abort()
+            self._writer = None
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+            self._sending = None
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def _dial(self, dial: Dial, deadline: Deadline) -> None:
+        await self.close()
+        endpoint = dial.endpoint
+        found = await _in_time(Lookup(endpoint).awaited(), deadline)
+        if dial.only_public:
+            require_public(endpoint, found)
+        tls = self._tls if endpoint.scheme == "https" else None
+        for i, (*_, address) in enumerate(found):
+            try:
+                self._reader, self._writer = await _in_time(
+                    asyncio.open_connection(
+                        str(address[0]),
+                        endpoint.port,
+                        ssl=tls,
+                        server_hostname=None if tls is None else endpoint.host,
+                    ),
+                    deadline,
+                )
+                break
+            except OSError:
+                if i == len(found) - 1:
+                    raise
+
+    def _send(self, send: Send) -> None:
+        """Begin to send. The answer is read meanwhile: who refuses a request may not read it."""
+        self.is_asked = True
+        assert self._writer is not None
+        self._sending = asyncio.ensure_future(_sent(self._writer, send))
+
+
+async def _sent(writer: asyncio.StreamWriter, send: Send) -> None:
+    for part in send.parts:
+        for at in range(0, len(part), _AT_A_TIME):
+            writer.write(part[at : at + _AT_A_TIME])
+            await writer.drain()
+
+
+async def _in_time(action: Coroutine[Any, Any, _Result], deadline: Deadline) -> _Result:
+    return await in_time(action, deadline.rest_s)

@@ -1,0 +1,125 @@
+"""Steps of calls, done on sockets that block."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Generator
+from typing import TypeVar
+
+from vlmcore._net.deadline import Deadline
+from vlmcore._net.steps import Dial, Receive, Send, Steps, Wait
+from vlmcore._net.tcp import TcpConnection
+
+__all__ = ["BlockingConnection"]
+
+_News = TypeVar("_News")
+_Result = TypeVar("_Result")
+
+
+class BlockingConnection:
+    """
+    Does what calls say, one call at a time. Only `cut` may be called from another thread.
+
+    Args:
+        tls: How servers prove who they are, where that is asked for.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
+        self._tls = tls
+        self._tcp = TcpConnection()
+        self._cut = threading.Event()
+        self._early: bytes | None = None  # what came before all was sent
+        self._is_stuck = False  # some was not sent
+        self.is_asked = False
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether `cut` ended it."""
+        return self._cut.is_set()
+
+    def cut(self) -> None:
+        """End the call that is under way, and all others, from any thread."""
+        self._cut.set()
+        self._tcp.cut()
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self._tcp.close()
+
+    def is_quiet(self) -> bool:
+        """Say whether another call may use the connection: nothing came that nobody asked for."""
+        if self.is_cut or self._is_stuck:
+            return False
+        try:
+            return self._tcp.arrived() is None
+        except OSError:
+            return False
+
+    def run(
+        self, steps: Steps[_News, _Result], deadline: Deadline
+    ) -> Generator[_News, None, _Result]:
+        """
+        Do what a call says, and give its news.
+
+        Raises:
+            OSError: If the connection is lost, or something is not done until the deadline.
+            Exception: What the call raises.
+        """
+        self.is_asked = False
+        came: bytes | None = None
+        while True:
+            try:
+                step = steps.send(came)
+            except StopIteration as end:
+                result: _Result = end.value
+                return result
+            came = None
+            match step:
+                case Dial():
+                    self._dial(step, deadline)
+                case Send():
+                    self._send(step, deadline)
+                case Receive():
+                    came = self._receive(deadline)
+                case Wait():
+                    self._wait(step.seconds, deadline)
+                case _:
+                    yield step
+
+    def _dial(self, dial: Dial, deadline: Deadline) -> None:
+        self._tcp.close()
+        self._tcp = TcpConnection()
+        self._early, self._is_stuck = None, False
+        if self.is_cut:  # before there was something to cut
+            self._tcp.cut()
+        tls = self._tls if dial.endpoint.scheme == "https" else None
+        self._tcp.open(dial.endpoint, tls, deadline, only_public=dial.only_public)
+
+    def _send(self, send: Send, deadline: Deadline) -> None:
+        self.is_asked = True
+        try:
+            for part in send.parts:
+                rest = memoryview(part)
+                while rest:
+                    sent = self._tcp.send_some(rest, deadline)
+                    rest = rest[sent:]
+                    if not sent and (early := self._tcp.arrived()) is not None:
+                        self._early = early  # it has answered, and reads no more
+                        self._is_stuck = True
+                        return
+        except ConnectionError:
+            if self.is_cut:
+                raise
+            self._is_stuck = True
+            # What the peer said before it hung up tells more.
+
+    def _receive(self, deadline: Deadline) -> bytes:
+        early, self._early = self._early, None
+        return self._tcp.receive(deadline) if early is None else early
+
+    def _wait(self, seconds: float, deadline: Deadline) -> None:
+        self.is_asked = False
+        if self._cut.wait(min(seconds, deadline.left_s())):
+            raise ConnectionAbortedError
+        deadline.left_s()
