@@ -60,15 +60,15 @@ class Assembly:
 
     def _is_all(self, audio: HexAudio) -> bool:
         """Say whether the last audio is the whole, and not the last fragment."""
+        if not audio.is_whole:
+            return False
         joined = self._joined
-        if not joined.data:
-            return joined.is_whole
         if self._music_bytes is not None:
             if len(audio) == self._music_bytes:
                 return True
-            if len(joined) + len(audio) == self._music_bytes:
+            if joined.digits + audio.digits == 2 * self._music_bytes:
                 return False
-        if audio.data.startswith(joined.data):
+        if audio.begins_with(joined):
             return True
         magic = self._container is not Container.PCM
         begins = self._container.begins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -129,7 +130,7 @@ def refused(
 def _require_success(
     base: Mapping[str, Any], http_status: int, trace_id: str, redacted: Callable[..., str]
 ) -> None:
-    code = _whole(base, "status_code")
+    code = _whole(base, "status_code", least=-math.inf)
     words = base.get("status_msg")
     if code or (code is None and http_status != 200) or http_status >= 300:
         raise refused(
@@ -175,12 +176,16 @@ def _part(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _whole(
-    fields: Mapping[str, Any], name: str, allowed: tuple[int, ...] | None = None
+    fields: Mapping[str, Any],
+    name: str,
+    allowed: tuple[int, ...] | None = None,
+    *,
+    least: float = 0,
 ) -> int | None:
     value = fields.get(name)
     if value is None:
         return None
-    if type(value) is not int or value < 0 or (allowed is not None and value not in allowed):
+    if type(value) is not int or value < least or (allowed is not None and value not in allowed):
         expected = "a whole number" if allowed is None else f"one of {allowed}"
         raise MusicProtocolError(SERVICE, f"{name}: got {value!r:.40}, expected {expected}")
     return value

@@ -33,9 +33,20 @@ class HexAudio:
         return len(self.data)
 
     @property
+    def digits(self) -> int:
+        """How many digits came."""
+        return 2 * len(self.data) + len(self._half)
+
+    @property
     def is_whole(self) -> bool:
         """Whether no digit waits for its other half."""
         return not self._half
+
+    def begins_with(self, other: HexAudio) -> bool:
+        """Say whether its first digits are those of *other*."""
+        size = len(other.data)
+        rest = binascii.hexlify(self.data[size : size + 1]) + self._half.lower()
+        return self.data.startswith(other.data) and rest.startswith(other._half.lower())
 
     def feed(self, digits: bytes) -> None:
         """

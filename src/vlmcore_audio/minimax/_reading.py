@@ -17,6 +17,9 @@ from vlmcore_audio.minimax._service import SERVICE
 __all__ = ["AnswerReader", "DownloadReader"]
 
 _TRACE_HEADER = "trace-id"
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")  # of events; JSON begins otherwise
+_LONGEST_FIELD = 6
 
 
 class AnswerReader:
@@ -41,7 +44,7 @@ class AnswerReader:
         self._redacted = redacted
         self._head = Head(status=200, headers={})
         self._is_stream = False
-        self._is_begun = False
+        self._begin: bytes | None = b""  # until it is long enough to tell what it is
         self._sieve = AudioSieve(
             shortest=limits.max_url_characters, max_bytes=limits.max_audio_bytes
         )
@@ -72,15 +75,26 @@ class AnswerReader:
             kind = part.headers.get("content-type", "").strip().lower()
             self._is_stream = kind.startswith("text/event-stream")
             return
-        if not self._is_begun and (begin := part.lstrip()):
-            # An error may come as JSON where a stream was asked for, and be called one.
-            self._is_begun = True
-            self._is_stream = self._is_stream and not begin.startswith(b"{")
         self._came += len(part)
         most = self._limits.max_answer_bytes
         if self._came > most:
             raise MusicProtocolError(SERVICE, f"it sent more than max_answer_bytes, {most:,}")
-        for piece in self._sieve.feed(part):
+        if self._begin is None:
+            self._take_bytes(part)
+            return
+        self._begin = (self._begin + part).removeprefix(_BOM).lstrip()
+        if len(self._begin) >= _LONGEST_FIELD:
+            self._begun()
+
+    def _begun(self) -> None:
+        """See by how it begins whether it is a stream: what its head says may be wrong."""
+        begin, self._begin = self._begin or b"", None
+        looks_so = begin.startswith(_FIELDS)
+        self._is_stream = looks_so or (self._is_stream and not begin.startswith(b"{"))
+        self._take_bytes(begin)
+
+    def _take_bytes(self, data: bytes) -> None:
+        for piece in self._sieve.feed(data):
             if isinstance(piece, HexAudio):
                 if self._piece is not None:
                     raise MusicProtocolError(SERVICE, "it sent two audios in one event")
@@ -95,6 +109,8 @@ class AnswerReader:
         Raises:
             MusicError: If it tells of an error, or is not what the service sends.
         """
+        if self._begin is not None:
+            self._begun()
         self._take_text(self._sieve.finish())
         if self._is_stream:
             for event in self._reader.finish():
@@ -112,6 +128,9 @@ class AnswerReader:
                 redacted=self._redacted,
             )
         self._take_document(text)
+        assert self.document is not None
+        if self.document.status is None:  # it came whole, and there was no error
+            self.assembly.end()
 
     def _take_text(self, text: bytes) -> None:
         if self._is_stream:

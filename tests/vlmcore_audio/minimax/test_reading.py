@@ -375,3 +375,45 @@ def test_a_failure_that_is_called_a_stream_is_a_failure() -> None:
     """
     with pytest.raises(MusicRefusedError, match="HTTP 503"):
         read(head=Head(status=503, headers=STREAM.headers))
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/json", "application/octet-stream"])
+@pytest.mark.parametrize("before", [b"", b": ping\n\n", b"\n\nid: 1\n", b"\xef\xbb\xbfevent: x\n"])
+@pytest.mark.parametrize("at", [1, 4, 1000])
+def test_a_stream_that_is_called_something_else_is_read_all_the_same(
+    kind: str, before: bytes, at: int
+) -> None:
+    """
+    It is paid for, and how it begins tells what it is.
+    """
+    head = Head(status=200, headers={"content-type": kind})
+    text = before + b"".join([*begun("fffb", "01"), event("fffb0102"), DONE])
+    assert "fffb0102" == joined(text[:at], text[at:], head=head)
+
+
+@pytest.mark.parametrize("head", [STREAM, JSON, Head(status=400, headers={})])
+def test_a_code_below_zero_keeps_the_words_of_the_service(head: Head) -> None:
+    """
+    The vendor does not list it, and says what is wrong all the same.
+    """
+    with pytest.raises(MusicRefusedError, match=r"out of order \(code -1"):
+        read(document(None, code=-1, words="out of order"), head=head)
+
+
+def test_a_whole_answer_need_not_say_that_it_is_the_last() -> None:
+    """
+    There is no other; one that says that the music is still being made is not whole.
+    """
+    assert "fffb" == joined(document("fffb", status=None), head=JSON)
+    with pytest.raises(MusicIncompleteError):
+        joined(document("fffb", status=1), head=JSON)
+
+
+def test_fragments_that_differ_within_a_byte_are_not_how_the_last_event_begins() -> None:
+    """
+    Half a byte is compared too.
+    """
+    assert "ffab0c" == joined(*begun("ffa"), event("b0c"))
+    assert "ffab0c" == joined(*begun("ffa"), event("FFAB0C"))
+    with pytest.raises(MusicIncompleteError, match="within a byte"):
+        joined(*begun("ffa"), event("ffb0"), container=Container.PCM)
