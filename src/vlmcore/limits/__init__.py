@@ -10,6 +10,7 @@ from __future__ import annotations
 from vlmcore.limits._base import require_at_most
 from vlmcore.limits._messages import (
     HttpLimits,
+    ModelServerLimits,
     MusicLimits,
     WireLimits,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "HttpLimits",
     "ImageLimits",
     "ModelLimits",
+    "ModelServerLimits",
     "MusicLimits",
     "PromptLimits",
     "StructureLimits",

@@ -8,6 +8,7 @@ from vlmcore.limits._base import MIB, Bounds
 
 __all__ = [
     "HttpLimits",
+    "ModelServerLimits",
     "MusicLimits",
     "WireLimits",
 ]
@@ -96,3 +97,23 @@ class MusicLimits(Bounds):
     max_url_characters: int = 8192
     max_decoded_bytes: int = 2048 * MIB
     max_seed: int = 1_000_000
+
+
+@attrs.frozen(kw_only=True)
+class ModelServerLimits(Bounds):
+    """
+    What is sent to a server of models, and what of its answers is read.
+
+    Attributes:
+        max_request_bytes: Size of a request; a picture takes a third more than its file.
+        max_answer_bytes: Size of a whole answer, with all that is said of it.
+        max_event_bytes: Size of one event of a stream.
+        max_head_bytes: Size of the headers of an answer.
+        max_listed_models: Models that a server says it has.
+    """
+
+    max_request_bytes: int = 64 * MIB
+    max_answer_bytes: int = 64 * MIB
+    max_event_bytes: int = 4 * MIB
+    max_head_bytes: int = 65_536
+    max_listed_models: int = 10_000
