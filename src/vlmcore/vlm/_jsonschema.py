@@ -1,0 +1,97 @@
+"""The door to jsonschema: what is wrong with a schema, and with a value; in bounded time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from itertools import islice
+from typing import Any
+
+import jsonschema
+from jsonschema.validators import Draft202012Validator, extend
+
+from vlmcore.errors import ContractError, LimitExceededError
+from vlmcore.limits import StructureLimits
+from vlmcore.vlm._schema_patterns import pattern_steps
+
+__all__ = ["faults_of", "require_valid_schema"]
+
+_LIMITS = StructureLimits()
+_SHOWN_CHARACTERS = 200
+
+
+class _Budget:
+    """The steps that one validation may take yet."""
+
+    def __init__(self) -> None:
+        self.keywords = 0
+        self.patterns = 0
+
+    def spend(self, keyword: str, value: Any, instance: Any) -> None:
+        """Pay for applying a keyword, before it is applied."""
+        self.keywords += 1
+        if keyword == "uniqueItems" and isinstance(instance, list):
+            self.keywords += len(instance) ** 2 // 2
+        elif keyword in ("enum", "required"):
+            self.keywords += len(value)
+        elif keyword == "pattern" and isinstance(instance, str):
+            self.patterns += pattern_steps(value, len(instance))
+        elif keyword == "patternProperties" and isinstance(instance, dict):
+            self.patterns += sum(pattern_steps(p, len(key)) for p in value for key in instance)
+        self._require("max_validation_steps", self.keywords, _LIMITS.max_validation_steps)
+        self._require("max_pattern_steps", self.patterns, _LIMITS.max_pattern_steps)
+
+    @staticmethod
+    def _require(limit: str, spent: int, most: int) -> None:
+        if spent > most:
+            raise LimitExceededError(limit, spent, most)
+
+
+_budget: ContextVar[_Budget] = ContextVar("budget")
+_Keyword = Callable[..., Iterator[Any] | None]
+
+
+def _counted(keyword: str, apply: _Keyword) -> _Keyword:
+    def applied(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        _budget.get().spend(keyword, value, instance)
+        yield from apply(validator, value, instance, schema) or ()
+
+    return applied
+
+
+_Validator: Any = extend(
+    Draft202012Validator,
+    {name: _counted(name, apply) for name, apply in Draft202012Validator.VALIDATORS.items()},
+)
+
+
+def require_valid_schema(schema: dict[str, Any], field: str) -> None:
+    """
+    Require that each keyword of a schema has a value of its kind.
+
+    Raises:
+        ContractError: If one has not.
+    """
+    try:
+        Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        place = f"{field}{error.json_path[1:]}"
+        raise ContractError(place, f"is no schema: {error.message:.{_SHOWN_CHARACTERS}}") from None
+
+
+def faults_of(schema: dict[str, Any], value: Any) -> tuple[tuple[str, str], ...]:
+    """
+    List what is wrong with *value*: paths, as ``"$.boxes[3]"``, and problems.
+
+    Raises:
+        LimitExceededError: If it takes more steps than `vlmcore.limits.StructureLimits` allow.
+    """
+    token = _budget.set(_Budget())
+    try:
+        found = list(islice(_Validator(schema).iter_errors(value), _LIMITS.max_faults))
+    except RecursionError:
+        problem = "refers to itself more often than can be followed, expected less"
+        raise ContractError("schema", problem) from None
+    finally:
+        _budget.reset(token)
+    return tuple((each.json_path, f"{each.message:.{_SHOWN_CHARACTERS}}") for each in found)
