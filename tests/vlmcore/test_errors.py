@@ -61,6 +61,7 @@ from vlmcore.errors import (
     WeightChecksumError,
     WeightMismatchError,
     WeightsBudgetError,
+    WeightsCancelledError,
     WeightsChangedError,
     WeightsError,
     WeightsLimitError,
@@ -163,6 +164,7 @@ EXAMPLES = [
         "w: 7 missing: 'a', 'b', 'c', 'd', 'e' and 2 more",
     ),
     (WeightsBudgetError("w", "too large", 12, 10), "w: too large"),
+    (WeightsCancelledError("w", 10, 12), "w: cancelled after 10 of 12 bytes"),
 ]
 ALL_ERRORS = [getattr(errors, name) for name in errors.__all__]
 

@@ -20,13 +20,12 @@ EXTRAS: dict[str, dict[str, str]] = {
         "accelerate": "1.0",
     },
     "remote": {"httpx": "0.27", "pillow": "10"},
-    "weights": {"torch": "2.4", "flashpack": "0.2"},
+    "weights": {"ml_dtypes": "0.5", "xxhash": "3.4"},
     "video": {"av": "14"},
-    "robotics": {"h11": "0.14", "websockets": "15", "pyzmq": "26", "pillow": "10"},
+    "robotics": {"h11": "0.14", "websockets": "15", "pillow": "10"},
     "server": {
         "h11": "0.14",
         "websockets": "15",
-        "pyzmq": "26",
         "pillow": "10",
         "starlette": "0.40",
         "uvicorn": "0.30",
@@ -34,7 +33,6 @@ EXTRAS: dict[str, dict[str, str]] = {
     "lerobot": {
         "h11": "0.14",
         "websockets": "15",
-        "pyzmq": "26",
         "pillow": "10",
         "lerobot": "0.4",
     },
@@ -43,7 +41,6 @@ EXTRAS: dict[str, dict[str, str]] = {
     "comfy": {
         "h11": "0.14",
         "websockets": "15",
-        "pyzmq": "26",
         "pillow": "10",
         "httpx": "0.27",
         "transformers": "4.57",

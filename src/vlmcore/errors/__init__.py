@@ -53,6 +53,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
        ├─ CorruptWeightsError (ValueError)    what it says about its weights cannot be true
        │  └─ WeightChecksumError              its weights are not those of the manifest
        ├─ WeightsChangedError                 it changed after it was opened
+       ├─ WeightsCancelledError               the caller stopped a load
        ├─ WeightsLimitError (ValueError)      it is larger than the limits allow
        ├─ WeightMismatchError                 its weights are not those of the model
        └─ WeightsBudgetError (MemoryError)    they need more memory than they may take
@@ -126,6 +127,7 @@ from vlmcore.errors._weights import (
     WeightChecksumError,
     WeightMismatchError,
     WeightsBudgetError,
+    WeightsCancelledError,
     WeightsChangedError,
     WeightsError,
     WeightsLimitError,
@@ -182,6 +184,7 @@ __all__ = [
     "WeightChecksumError",
     "WeightMismatchError",
     "WeightsBudgetError",
+    "WeightsCancelledError",
     "WeightsChangedError",
     "WeightsError",
     "WeightsLimitError",

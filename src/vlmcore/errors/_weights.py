@@ -9,6 +9,7 @@ __all__ = [
     "WeightChecksumError",
     "WeightMismatchError",
     "WeightsBudgetError",
+    "WeightsCancelledError",
     "WeightsChangedError",
     "WeightsError",
     "WeightsLimitError",
@@ -74,6 +75,22 @@ class WeightsLimitError(WeightsError, ValueError):
         self.limit = limit
         self.actual = actual
         self.allowed = allowed
+
+
+class WeightsCancelledError(WeightsError):
+    """
+    The caller stopped a load.
+
+    Attributes:
+        done_bytes: The bytes that were loaded by then; they are let go of.
+        total_bytes: Those that were asked for.
+    """
+
+    def __init__(self, path: str, done_bytes: int, total_bytes: int) -> None:
+        super().__init__(path, f"cancelled after {done_bytes} of {total_bytes} bytes")
+        self.args = (path, done_bytes, total_bytes)
+        self.done_bytes = done_bytes
+        self.total_bytes = total_bytes
 
 
 class WeightMismatchError(WeightsError):

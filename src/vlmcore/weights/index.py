@@ -1,0 +1,223 @@
+"""Where every tensor of a checkpoint lies: one map for all formats."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from vlmcore._arrays import as_tuple, require_member, require_name
+from vlmcore._copying import through_constructor
+from vlmcore.errors import ContractError
+from vlmcore.limits import WeightLimits
+from vlmcore.weights.dtypes import DType
+
+__all__ = ["TensorEntry", "WeightFile", "WeightFormat", "WeightIndex"]
+
+_MOST = (1 << 63) - 1  # what a file system can address
+_NAME_CHARACTERS = WeightLimits().max_name_characters
+
+
+class WeightFormat(enum.Enum):
+    """How files say where their tensors are."""
+
+    FLASHPACK_V3 = "flashpack_v3"
+    FLASHPACK_V4 = "flashpack_v4"
+    SAFETENSORS = "safetensors"
+
+
+@attrs.frozen(kw_only=True)
+class WeightFile:
+    """
+    One of the files of a checkpoint.
+
+    Attributes:
+        name: Its name in its folder, without a path.
+        size_bytes: Its size when it was opened.
+    """
+
+    name: str
+    size_bytes: int
+
+    def __attrs_post_init__(self) -> None:
+        require_name("name", self.name, max_characters=_NAME_CHARACTERS)
+        _require_whole(size_bytes=self.size_bytes)
+
+
+@attrs.frozen(kw_only=True)
+class TensorEntry:
+    """
+    Where one tensor lies: its numbers, in C order and little-endian, are bytes of one file.
+
+    Attributes:
+        name: Its name, as ``"model.layers.0.mlp.up_proj.weight"``.
+        dtype: The type of its numbers.
+        shape: Its axes; ``()`` for a scalar, which is one number.
+        file: The position in `WeightIndex.files` of the file that it is in.
+        start: The first byte of it in that file.
+        stop: The byte after its last.
+
+    Example:
+        >>> bias = TensorEntry(
+        ...     name="bias", dtype=DType.BFLOAT16, shape=(3,), file=0, start=128, stop=134
+        ... )
+        >>> bias.nbytes
+        6
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...] = attrs.field(converter=as_tuple)
+    file: int
+    start: int
+    stop: int
+
+    def __attrs_post_init__(self) -> None:
+        require_name("name", self.name, max_characters=_NAME_CHARACTERS)
+        if "/" in self.name or "\\" in self.name:
+            raise ContractError("name", f"got {self.name!a:.90}, expected no path separators")
+        require_member(DType, dtype=self.dtype)
+        _require_shape(self.shape)
+        _require_whole(file=self.file, start=self.start, stop=self.stop)
+        needed = math.prod(self.shape) * self.dtype.itemsize
+        if self.stop - self.start != needed:
+            raise ContractError(
+                self.name,
+                f"got bytes {self.start} to {self.stop}, expected {needed} bytes: "
+                f"{self.dtype.value} of shape {list(self.shape)}",
+            )
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self.stop - self.start
+
+    @property
+    def is_aligned(self) -> bool:
+        """Whether it starts at a multiple of the size of its numbers, as views want it."""
+        return self.start % self.dtype.itemsize == 0
+
+
+def _in_order(entries: Any) -> Any:
+    entries = as_tuple(entries)
+    if not isinstance(entries, tuple) or set(map(type, entries)) - {TensorEntry}:
+        raise ContractError("entries", "got something else, expected a sequence of TensorEntry")
+    return tuple(sorted(entries, key=lambda each: (each.file, each.start, each.stop)))
+
+
+def _frozen_texts(texts: Any) -> Any:
+    if not isinstance(texts, Mapping):
+        raise ContractError("metadata", f"got {type(texts).__name__}, expected texts by name")
+    for pair in texts.items():
+        if not all(isinstance(each, str) for each in pair):
+            raise ContractError("metadata", f"got {pair!a:.90}, expected texts by name")
+    return MappingProxyType(dict(texts))
+
+
+@attrs.frozen(kw_only=True, repr=False)
+class WeightIndex(Mapping[str, TensorEntry]):
+    """
+    Where all tensors of a checkpoint lie; a mapping from their names, in the order of its files.
+
+    It is true of its files as a whole: each name is there once, each range lies inside its file,
+    and no byte belongs to two tensors.
+
+    Attributes:
+        format: The format of the files.
+        files: The files; in a checkpoint of several, as its index names them.
+        entries: The tensors by where they lie, file by file from the first byte to the last.
+        metadata: What else the files say, as texts: the ``__metadata__`` of safetensors.
+        aliases: Names that stand for a tensor of another name, as safetensors notes tied weights.
+    """
+
+    format: WeightFormat
+    files: tuple[WeightFile, ...] = attrs.field(converter=as_tuple)
+    entries: tuple[TensorEntry, ...] = attrs.field(converter=_in_order)
+    metadata: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen_texts)
+    aliases: Mapping[str, str] = attrs.field(factory=dict, converter=_frozen_texts)
+    _by_name: dict[str, TensorEntry] = attrs.field(init=False, eq=False)
+
+    def __attrs_post_init__(self) -> None:
+        require_member(WeightFormat, format=self.format)
+        for file in self.files:
+            if not isinstance(file, WeightFile):
+                raise ContractError("files", f"got {type(file).__name__}, expected WeightFile")
+        by_name = {entry.name: entry for entry in self.entries}
+        object.__setattr__(self, "_by_name", by_name)
+        if len(by_name) != len(self.entries):
+            raise ContractError("entries", f"got {_twice(self.entries)!a:.90} twice")
+        _require_apart(self.entries, self.files)
+        for alias, name in self.aliases.items():
+            if alias in by_name or name not in by_name:
+                raise ContractError(
+                    "aliases",
+                    f"got {alias!a:.90} for {name!a:.90}, expected a new name for a tensor",
+                )
+
+    __reduce__ = through_constructor
+
+    def __getitem__(self, name: str) -> TensorEntry:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __repr__(self) -> str:
+        return f"<WeightIndex {self.format.value}: {len(self)} tensors, {self.payload_bytes} bytes>"
+
+    @property
+    def payload_bytes(self) -> int:
+        """Bytes of all tensors together, without what lies between them."""
+        return sum(entry.nbytes for entry in self.entries)
+
+
+def _require_apart(entries: tuple[TensorEntry, ...], files: tuple[WeightFile, ...]) -> None:
+    """Require ranges inside their files that do not overlap; they come sorted."""
+    file, reached, before = -1, 0, ""
+    for entry in entries:
+        if entry.file >= len(files):
+            raise ContractError(entry.name, f"got file {entry.file}, expected one of {len(files)}")
+        if entry.file != file:
+            file, reached = entry.file, 0
+        if entry.start < reached:
+            raise ContractError(
+                entry.name, f"got bytes from {entry.start} on, which belong to {before!a:.90}"
+            )
+        if entry.stop > files[file].size_bytes:
+            raise ContractError(
+                entry.name,
+                f"got bytes up to {entry.stop}, expected at most {files[file].size_bytes}, "
+                "the size of its file",
+            )
+        reached, before = entry.stop, entry.name
+
+
+def _require_shape(shape: Any) -> None:
+    if not isinstance(shape, tuple):
+        raise ContractError("shape", f"got {type(shape).__name__}, expected a tuple")
+    for length in shape:
+        _require_whole(shape=length)
+
+
+def _require_whole(**numbers: Any) -> None:
+    for field, number in numbers.items():
+        if type(number) is not int or not 0 <= number <= _MOST:
+            is_short = not isinstance(number, int) or number.bit_length() < 80
+            shown = f"{number!r:.40}" if is_short else "a huge one"
+            raise ContractError(field, f"got {shown}, expected a whole number from 0 to 2**63 - 1")
+
+
+def _twice(entries: tuple[TensorEntry, ...]) -> str:
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.name in seen:
+            return entry.name
+        seen.add(entry.name)
+    return ""
