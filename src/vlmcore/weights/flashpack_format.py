@@ -179,8 +179,6 @@ def _version(head: dict[str, Any], *, has_blocks: bool) -> WeightFormat:
 
 
 def _require_blocks(blocks: list[_Block], *, align: int, payload_bytes: int) -> None:
-    if align > payload_bytes:
-        raise ContractError("align_bytes", f"got {align}, expected at most {payload_bytes}")
     reached = 0
     for number, block in enumerate(blocks):
         item = block.dtype.itemsize
