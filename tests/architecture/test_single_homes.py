@@ -35,7 +35,6 @@ FACTS = {
     ("vlmcore_audio._soundfile", 192_000): "the rate that the encoder of Vorbis bears",
     ("vlmcore_robotics.clients._websocket_line", 1 << 17): "bytes of a request held twice",
     ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",
-    ("vlmcore_robotics.clients._zmq_line", 1 << 30): "milliseconds that last longer than a line",
 }
 BOUNDS = "vlmcore.limits"
 DATA_ONLY = ("vlmcore.vlm.catalog",)

@@ -115,7 +115,7 @@ class TcpConnection:
         except _NOT_NOW:
             return None
 
-    def send_at_once(self, data: bytes) -> None:
+    def send_at_once(self, data: bytes | memoryview) -> None:
         """Send as much of *data* as goes without waiting; that some does not is no error."""
         with contextlib.suppress(OSError):
             connection = self._open()

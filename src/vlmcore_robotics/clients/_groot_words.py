@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import attrs
 
 from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import require_count, require_member
-from vlmcore._optional import optional_dependency
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
@@ -18,6 +15,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._history import History
 from vlmcore_robotics.clients._terms import Terms
+from vlmcore_robotics.clients._zmq_line import ZmqLine
 from vlmcore_robotics.wire.groot import GrootCodec
 from vlmcore_robotics.wire.groot_calls import (
     ask_modalities,
@@ -29,9 +27,6 @@ from vlmcore_robotics.wire.groot_info import info_from_modalities
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
 from vlmcore_robotics.wire.ports import GROOT_PORT
-
-if TYPE_CHECKING:
-    from vlmcore_robotics.clients._zmq_line import ZmqLine
 
 __all__ = ["GrootWords"]
 
@@ -53,7 +48,6 @@ class GrootWords:
     Raises:
         ContractError: If an argument is not as described there.
         EndpointError: If *endpoint* is no address, or not one that may be dialled.
-        MissingDependencyError: If pyzmq is not installed.
     """
 
     def __init__(
@@ -102,9 +96,6 @@ class GrootWords:
         self._max_steps_back = max_steps_back
         self._limits = WireLimits() if limits is None else limits
         self._codec: GrootCodec | None = None
-        with optional_dependency("robotics", "zmq"):
-            from vlmcore_robotics.clients import _zmq_line  # noqa: PLC0415 - the door
-        self._line_type = _zmq_line.ZmqLine
 
     @property
     def reset_request(self) -> bytes | None:
@@ -112,11 +103,10 @@ class GrootWords:
         codec = self._spoken()
         return codec.encode_reset() if codec.dialect.knows_reset else None
 
-    def new_line(self, host: str) -> ZmqLine:
-        """Begin a connection to *host*, in numbers."""
+    def new_line(self) -> ZmqLine:
+        """Begin a connection."""
         most = max(self._limits.max_response_bytes, self._limits.max_metadata_bytes)
-        port = self.terms.endpoint.port
-        return self._line_type(self.terms.policy, host, port, max_bytes=most)
+        return ZmqLine(self.terms.policy, max_bytes=most)
 
     def request(self, observation: Observation) -> bytes:
         """

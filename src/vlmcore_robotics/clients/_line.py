@@ -30,7 +30,7 @@ class Line(Protocol[_Request_contra, _Answer_co]):
         """Put a request among what is to be sent."""
         ...
 
-    def outgoing(self) -> Iterator[bytes]:
+    def outgoing(self) -> Iterator[bytes | memoryview]:
         """Take what is to be sent, part by part; who stops goes on with the next part later."""
         ...
 

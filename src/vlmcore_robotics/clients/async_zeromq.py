@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from vlmcore._net.deadline import Deadline
-from vlmcore._net.lookup import Lookup
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore_robotics.clients._boundary import Stage
 from vlmcore_robotics.clients._groot_words import GrootWords
-from vlmcore_robotics.clients._turns import FAREWELL_S, AsyncClient
+from vlmcore_robotics.clients._streams import AsyncStreamClient
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
-
-if TYPE_CHECKING:
-    from vlmcore_robotics.clients._zmq_line import ZmqLine
 
 __all__ = ["AsyncZmqPolicy"]
 
 
 @final
-class AsyncZmqPolicy(AsyncClient):
+class AsyncZmqPolicy(AsyncStreamClient[bytes, bytes]):
     """
     A `ZmqPolicy` for ``asyncio``, with the same arguments and promises.
 
-    It belongs to the event loop that it is first used in, which has to be one that can wait for
-    sockets: all but the proactor loop of Windows. A call that is cancelled gives up the connection.
-    Connect before `info` is read, since a property cannot be awaited.
+    It belongs to the event loop that it is first used in. A call that is cancelled gives up the
+    connection. Connect before `info` is read, since a property cannot be awaited.
 
     Example:
         >>> import asyncio
@@ -85,7 +76,6 @@ class AsyncZmqPolicy(AsyncClient):
             limits=limits,
         )
         super().__init__(self._words.terms)
-        self._line: ZmqLine | None = None
 
     async def infer(self, observation: Observation, /) -> ActionChunk:
         """
@@ -147,73 +137,13 @@ class AsyncZmqPolicy(AsyncClient):
     async def _connected(self) -> PolicyInfo:
         if self._line is not None and self._info is not None and self._line.is_usable:
             return self._info
-        await self._give_up()
-        self._stage = Stage.CONNECTION
-        await self._dial()
-        self._stage = Stage.METADATA
-        answers = [await self._answer(question) for question in self._words.questions]
+        line = self._words.new_line()
+        await self._dial(line)
+        self._stage = line.stage
+        answers = []
+        for question in self._words.questions:
+            line.ask(question)
+            self._tcp.flush()
+            answers.append(await self._next(line))
         self._info = self._words.learned(tuple(answers), self._info)
         return self._info
-
-    async def _dial(self) -> None:
-        """Connect to the first address that answers."""
-        found = await Lookup(self._terms.endpoint).awaited()
-        for i, (*_, address) in enumerate(found):
-            await self._give_up()
-            self._line = line = self._words.new_line(str(address[0]))
-            self._require_open()  # it may have been closed before there was something to cut
-            try:
-                with _news_of(line) as news:
-                    while not line.is_open():
-                        self._stage = line.stage
-                        await news.wait()
-                        news.clear()
-                return  # noqa: TRY300 - it is the end of the try, and of the search
-            except ConnectionRefusedError:
-                if i == len(found) - 1:
-                    raise
-
-    async def _asked(self, request: bytes) -> bytes:
-        self._stage = Stage.ANSWER
-        return await self._answer(request)
-
-    async def _answer(self, request: bytes) -> bytes:
-        line = self._line
-        assert line is not None
-        line.ask(request)
-        with _news_of(line) as news:
-            while (answer := line.take()) is None:
-                await news.wait()
-                news.clear()
-        return answer
-
-    def _cut(self) -> None:
-        if self._line is not None:
-            self._line.cut()
-
-    async def _leave(self) -> None:
-        with suppress(asyncio.TimeoutError):  # else the call ends by itself, and gives it up
-            await asyncio.wait_for(self._lock.acquire(), FAREWELL_S)
-            try:
-                await self._give_up()
-            finally:
-                self._lock.release()
-
-    async def _give_up(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.close()
-
-
-@contextmanager
-def _news_of(line: ZmqLine) -> Iterator[asyncio.Event]:
-    """Set an event whenever there may be news, while the block runs."""
-    loop, news = asyncio.get_running_loop(), asyncio.Event()
-    files = line.files
-    for file in files:
-        loop.add_reader(file, news.set)
-    try:
-        yield news
-    finally:
-        for file in files:
-            loop.remove_reader(file)

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from vlmcore._net.deadline import Deadline
-from vlmcore._net.lookup import Lookup
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.limits import WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore_robotics.clients._boundary import Stage
 from vlmcore_robotics.clients._groot_words import GrootWords
-from vlmcore_robotics.clients._turns import BlockingClient
+from vlmcore_robotics.clients._streams import StreamClient
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
-
-if TYPE_CHECKING:
-    from vlmcore_robotics.clients._zmq_line import ZmqLine
 
 __all__ = ["ZmqPolicy"]
 
 
 @final
-class ZmqPolicy(BlockingClient):
+class ZmqPolicy(StreamClient[bytes, bytes]):
     """
     A `vlmcore.policy.interface.Policy` that asks a server of GR00T: N1.5, N1.6 or N1.7.
 
@@ -65,7 +60,6 @@ class ZmqPolicy(BlockingClient):
     Raises:
         ContractError: If an argument is not as described.
         EndpointError: If *endpoint* is no address, or not one that may be dialled.
-        MissingDependencyError: If pyzmq is not installed.
 
     Example:
         >>> from vlmcore.contracts.presets import find_embodiment
@@ -118,8 +112,6 @@ class ZmqPolicy(BlockingClient):
             limits=limits,
         )
         super().__init__(self._words.terms)
-        self._lookup: Lookup | None = None
-        self._line: ZmqLine | None = None
 
     def infer(self, observation: Observation, /) -> ActionChunk:
         """
@@ -179,51 +171,16 @@ class ZmqPolicy(BlockingClient):
         self._alone(deadline, ask)
 
     def _connected(self, deadline: Deadline) -> PolicyInfo:
-        if self._line is not None and self._info is not None and self._line.is_usable:
+        line = self._line
+        if line is not None and self._info is not None and self._is_alive(line, deadline):
             return self._info
-        self._give_up()
-        self._stage = Stage.CONNECTION
-        self._dial(deadline)
-        self._stage = Stage.METADATA
-        answers = tuple(self._answer(question, deadline) for question in self._words.questions)
-        self._info = self._words.learned(answers, self._info)
+        line = self._words.new_line()
+        self._dial(line, deadline)
+        self._stage = line.stage
+        answers = []
+        for question in self._words.questions:
+            line.ask(question)
+            self._flush(line, deadline)
+            answers.append(self._next(line, deadline))
+        self._info = self._words.learned(tuple(answers), self._info)
         return self._info
-
-    def _dial(self, deadline: Deadline) -> None:
-        """Connect to the first address that answers."""
-        self._lookup = lookup = Lookup(self._terms.endpoint)
-        self._require_open()  # it may have been closed before there was something to cut
-        found = lookup.found(deadline)
-        for i, (*_, address) in enumerate(found):
-            self._give_up()
-            self._line = line = self._words.new_line(str(address[0]))
-            self._require_open()
-            try:
-                while not line.is_open():
-                    self._stage = line.stage
-                    line.wait(deadline)
-                return  # noqa: TRY300 - it is the end of the try, and of the search
-            except ConnectionRefusedError:
-                if i == len(found) - 1:
-                    raise
-
-    def _asked(self, request: bytes, deadline: Deadline) -> bytes:
-        self._stage = Stage.ANSWER
-        return self._answer(request, deadline)
-
-    def _answer(self, request: bytes, deadline: Deadline) -> bytes:
-        assert self._line is not None
-        self._line.ask(request)
-        while (answer := self._line.take()) is None:
-            self._line.wait(deadline)
-        return answer
-
-    def _cut(self) -> None:
-        for each in (self._lookup, self._line):
-            if each is not None:
-                each.cut()
-
-    def _give_up(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.close()

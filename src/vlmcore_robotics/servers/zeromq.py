@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
-from typing import TYPE_CHECKING, final
+import uuid
+from typing import final
 
 import attrs
 
 from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import require_count
-from vlmcore._optional import optional_dependency
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits
@@ -21,8 +20,10 @@ from vlmcore_robotics.servers._terms import (
     Address,
     action_names_of,
     frame_rate_hz_of,
+    unless,
     words_for_clients,
 )
+from vlmcore_robotics.servers._zmq_listener import Listener, Request, Visit
 from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.wire.groot import GrootCall, GrootCodec
 from vlmcore_robotics.wire.groot_calls import GrootEndpoint
@@ -32,9 +33,6 @@ from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.groot_modalities import PolicyModalities
 from vlmcore_robotics.wire.policy_info import metadata_from_info
 from vlmcore_robotics.wire.ports import GROOT_PORT
-
-if TYPE_CHECKING:
-    from vlmcore_robotics.servers._zmq_listener import Listener, Request
 
 __all__ = ["GrootServer"]
 
@@ -46,12 +44,13 @@ class GrootServer(Server):
 
     It answers ``ping``, ``get_modality_config``, ``get_action`` and ``reset``; ``kill``, which ends
     GR00T's server, is refused. Pings are answered while an inference runs. Whatever a peer sends,
-    it gets an answer: if something is wrong with it, ``{"error": ...}`` with one line of text.
-    Each connection is a session of the runtime. The runtime is not closed with the server.
+    it gets an answer: if something is wrong with it, ``{"error": ...}`` with one line of text. Only
+    what is no message of ZeroMQ, too large or too slow is hung up on. A client has one request in
+    hand at a time; what it sends meanwhile waits. Each connection is a session of the runtime. The
+    runtime is not closed with the server.
 
     Nothing is encrypted: at another address than that of this machine, listen in a private network
-    only, or behind a tunnel. ZeroMQ itself takes the connections, and holds what is sent in many
-    frames until the last one came, however many there are.
+    only, or behind a tunnel.
 
     Args:
         runtime: Runs the policy, which has to say its ``action_names``.
@@ -67,33 +66,34 @@ class GrootServer(Server):
         port: 0 to 65535; at 0 one that is free is taken.
         api_token: What has to be in each request as ``api_token``, if anything.
         allow_remote: Whether *host* may be an address that other machines reach.
+        max_clients: How many may be connected at once; others are told that it is busy.
         max_requests: How many requests may be in hand at once; others are told that it is busy.
         limits: How large messages may be.
 
     Raises:
         ContractError: If an argument is not as described, or the layout does not fit.
-        MissingDependencyError: If pyzmq is not installed.
 
     Example:
-        >>> import msgpack, zmq
+        >>> from vlmcore.contracts.presets import find_embodiment
         >>> from vlmcore.policy.interface import PolicyInfo
-        >>> from vlmcore.testing import ScriptedPolicy
+        >>> from vlmcore.testing import ScriptedPolicy, example_observation
+        >>> from vlmcore_robotics.clients.zeromq import ZmqPolicy
         >>> from vlmcore_robotics.servers.threads import serve_in_thread
         >>> from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
+        >>> robot = find_embodiment("generic_7dof_joint_gripper")
         >>> layout = GrootLayout(
-        ...     video=[VideoKey(key="front", camera="front")],
-        ...     state=[StateSlice(key="neck", start=0, end=1)],
-        ...     action=[ActionStream(key="neck", names=("neck",))],
-        ...     language="task",
+        ...     video=[VideoKey(key=name, camera=name) for name in robot.camera_names],
+        ...     state=[StateSlice(key="arm", start=0, end=len(robot.state_names))],
+        ...     action=[ActionStream(key="arm", names=robot.actions.names)],
+        ...     language="annotation.human.task_description",
         ... )
-        >>> info = PolicyInfo(name="nod", action_names=("neck",), horizon=2)
-        >>> with PolicyRuntime(ScriptedPolicy([[[0.1], [0.2]]], info=info)) as runtime:
+        >>> info = PolicyInfo(name="still", action_names=robot.actions.names, horizon=16)
+        >>> still = ScriptedPolicy([[[0.0] * 8] * 16], info=info)
+        >>> with PolicyRuntime(still) as runtime:
         ...     with serve_in_thread(GrootServer(runtime, layout=layout, port=0)) as url:
-        ...         with zmq.Context() as context, context.socket(zmq.REQ) as peer:
-        ...             with peer.connect(url):
-        ...                 peer.send(msgpack.packb({"endpoint": "ping"}))
-        ...                 msgpack.unpackb(peer.recv())["status"]
-        'ok'
+        ...         with ZmqPolicy(url, embodiment=robot, layout=layout) as policy:
+        ...             policy.infer(example_observation(robot)).values.shape
+        (16, 8)
     """
 
     def __init__(
@@ -109,11 +109,12 @@ class GrootServer(Server):
         port: int = GROOT_PORT,
         api_token: Secret | None = None,
         allow_remote: bool = False,
+        max_clients: int = 64,
         max_requests: int = 64,
         limits: WireLimits | None = None,
     ) -> None:
         names = action_names_of(runtime)
-        require_count(max_requests=max_requests)
+        require_count(max_clients=max_clients, max_requests=max_requests)
         require_switch(join_states=join_states)
         if api_token is not None:
             require_kind("api_token", api_token, Secret)
@@ -139,54 +140,61 @@ class GrootServer(Server):
         said = metadata_from_info(attrs.evolve(runtime.info, metadata={}))
         self._pong = self._codec.encode_pong(said)
         self._modalities = self._codec.encode_modalities()
-        with optional_dependency("robotics", "zmq"):
-            from vlmcore_robotics.servers import _zmq_listener  # noqa: PLC0415 - the door
-        self._listener: Listener = _zmq_listener.Listener()
-        self._receiving: asyncio.Future[None] | None = None
-        self._in_hand: set[asyncio.Future[None]] = set()
+        self._listener = Listener(
+            visit=self._receive, policy=runtime.info.name, max_clients=max_clients
+        )
+        self._in_hand: set[asyncio.Task[None]] = set()  # those that serve a client which waits
         self._is_stopping = False
 
     async def _listen(self, host: str, port: int) -> int:
         most = self._codec.limits.max_request_bytes
-        port = await self._listener.open(host=host, port=port, max_bytes=most)
-        self._receiving = asyncio.ensure_future(self._receive())
-        return port
+        return await self._listener.open(host=host, port=port, max_bytes=most)
 
     async def _hang_up(self, grace_s: float) -> None:
         self._is_stopping = True
+        self._listener.stop_accepting()
         if self._in_hand:
             await asyncio.wait(tuple(self._in_hand), timeout=grace_s)
-        left = [*self._in_hand, *([self._receiving] if self._receiving is not None else [])]
-        for each in left:
-            each.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
         await self._listener.close()
 
-    async def _receive(self) -> None:
-        while True:
-            request = await self._listener.receive()
-            if self._is_stopping:
-                await self._refuse(request, "the server stops")
-            elif len(self._in_hand) >= self._max_requests:
-                await self._refuse(request, f"busy: {len(self._in_hand)} in hand")
-            else:
-                self._in_hand.add(asyncio.ensure_future(self._answer(request, time.monotonic())))
-
-    async def _refuse(self, request: Request, words: str) -> None:
-        await self._listener.answer(request, self._codec.encode_failure(words))
-
-    async def _answer(self, request: Request, came_at_s: float) -> None:
+    async def _receive(self, visit: Visit) -> None:
+        """Serve one client, until it or the server leaves."""
         task = asyncio.current_task()
         assert task is not None
+        session = uuid.uuid4().hex
         try:
-            frame = await self._answer_to(request, came_at_s)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
-            frame = self._codec.encode_failure(words_for_clients(error, key=self._token))
-        finally:  # before the client hears of it, who may ask again at once
+            while (request := await visit.receive()) is not None:
+                busy = self._busy()
+                if busy is not None:
+                    visit.answer(request, self._codec.encode_failure(busy))
+                    continue
+                self._in_hand.add(task)
+                frame = await self._answer(visit, request, session)
+                self._in_hand.discard(task)  # before the client hears of it, who may ask again
+                if frame is not None:
+                    visit.answer(request, frame)
+                if self._is_stopping:
+                    return
+        finally:
             self._in_hand.discard(task)
-        await self._listener.answer(request, frame)
+            self._runtime.end_session(session)
 
-    async def _answer_to(self, request: Request, came_at_s: float) -> bytes:
+    def _busy(self) -> str | None:
+        if self._is_stopping:
+            return "the server stops"
+        if len(self._in_hand) >= self._max_requests:
+            return f"busy: {len(self._in_hand)} in hand"
+        return None
+
+    async def _answer(self, visit: Visit, request: Request, session: str) -> bytes | None:
+        try:
+            return await self._answer_to(visit, request, session)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client hears of it
+            return self._codec.encode_failure(words_for_clients(error, key=self._token))
+
+    async def _answer_to(self, visit: Visit, request: Request, session: str) -> bytes | None:
+        """Answer a request; ``None`` if the client left meanwhile, and nobody wants it any more."""
+        came_at_s = time.monotonic()
         if request.body is None:
             raise ContractError("request", f"got {request.frames} frames, expected one")
         # Not here: a map of many values takes longer than a ping may wait.
@@ -196,7 +204,6 @@ class GrootServer(Server):
             captured_at_s=came_at_s,
             frame_rate_hz=frame_rate_hz_of(self._runtime),
         )
-        session = hashlib.sha256(request.peer).hexdigest()
         match call.endpoint:
             case GrootEndpoint.PING:
                 return self._pong
@@ -207,7 +214,8 @@ class GrootServer(Server):
                 return self._codec.encode_reset_done()
             case GrootEndpoint.GET_ACTION:
                 asked = self._runtime.submit(self._shown(call), session=session)
-                return self._codec.encode_answer((await asyncio.wrap_future(asked)).chunk)
+                timed = await unless(visit.gone, asked)
+                return None if timed is None else self._codec.encode_answer(timed.chunk)
 
     def _shown(self, call: GrootCall) -> Observation:
         assert call.observation is not None

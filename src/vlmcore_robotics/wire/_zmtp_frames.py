@@ -1,0 +1,118 @@
+"""The frames of ZMTP: one part of a message, or a command, each after its size."""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import NamedTuple
+
+__all__ = ["COMMAND", "MORE", "FrameBuffer", "FrameHead", "frame_head"]
+
+MORE, _LONG, COMMAND = 1, 2, 4  # flags
+_KNOWN = MORE | _LONG | COMMAND
+_SIZE = struct.Struct(">Q")
+_NEAR_BYTES = 1 << 16  # read before it is known what it is
+
+
+class FrameHead(NamedTuple):
+    """What stands before the bytes of a frame; flags may be some that do not exist."""
+
+    flags: int
+    size: int
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is none of a message."""
+        return bool(self.flags & COMMAND)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it ends a message."""
+        return not self.flags & MORE
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is such a frame."""
+        return not self.flags & ~_KNOWN and (self.is_last or not self.is_command)
+
+
+def frame_head(size: int, flags: int = 0) -> bytes:
+    """Write what stands before *size* bytes."""
+    if size < 0x100:
+        return bytes((flags, size))
+    return bytes((flags | _LONG,)) + _SIZE.pack(size)
+
+
+class FrameBuffer:
+    """
+    What came and was not read yet. It has no limits: look at a head before its body is asked for.
+
+    A socket writes where `room` says, and what is large is there written once: to the bytes that
+    `body` returns.
+    """
+
+    def __init__(self) -> None:
+        self._near = memoryview(bytearray(_NEAR_BYTES))
+        self._start = self._end = 0  # of what is there
+        self._large: io.BytesIO | None = None  # a body that is not all there
+        self._rest = memoryview(b"")  # of it
+
+    def room(self) -> memoryview:
+        """Say where the next bytes belong; nowhere if there are 64 KiB that were not read."""
+        if self._large is not None:
+            return self._rest
+        if self._start:
+            there = bytes(self._near[self._start : self._end])
+            self._near[: len(there)] = there
+            self._start, self._end = 0, len(there)
+        return self._near[self._end :]
+
+    def filled(self, count: int) -> None:
+        """Note that *count* bytes were written there."""
+        if self._large is not None:
+            self._rest = self._rest[count:]
+        else:
+            self._end += count
+
+    def start(self, size: int) -> bytes:
+        """Look at the first *size* bytes, or at what is there of them."""
+        return bytes(self._near[self._start : min(self._start + size, self._end)])
+
+    def exactly(self, size: int) -> bytes | None:
+        """Take *size* bytes, which are few; ``None`` if they are not there yet."""
+        if self._end - self._start < size:
+            return None
+        taken = self.start(size)
+        self._start += size
+        return taken
+
+    def head(self) -> FrameHead | None:
+        """Take what stands before a frame; ``None`` if it is not there yet."""
+        start = self.start(1 + _SIZE.size)
+        if not start:
+            return None
+        flags = start[0]
+        if not flags & _LONG:
+            return None if self.exactly(2) is None else FrameHead(flags, start[1])
+        if self.exactly(1 + _SIZE.size) is None:
+            return None
+        return FrameHead(flags, *_SIZE.unpack_from(start, 1))
+
+    def body(self, size: int) -> bytes | None:
+        """Take the *size* bytes after a head; ``None`` if they are not there yet."""
+        if self._large is None:
+            whole = self.exactly(size)
+            if whole is not None:
+                return whole
+            # Of bytes that nobody else holds it is written to them, and they are what it returns.
+            self._large = io.BytesIO(bytes(size))
+            there = self.start(size)
+            self._start = self._end = 0
+            self._rest = self._large.getbuffer()
+            self._rest[: len(there)] = there
+            self._rest = self._rest[len(there) :]
+        if self._rest:
+            return None
+        self._rest = memoryview(b"")
+        whole, self._large = self._large.getvalue(), None
+        return whole
