@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -15,8 +16,15 @@ from unittest import mock
 
 import attrs
 import numpy as np
+import pytest
 import soundfile
 import trustme
+
+from vlmcore_audio.clips import MusicClip
+from vlmcore_audio.containers import Container
+from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
+from vlmcore_audio.minimax.client import MiniMaxMusic, Retries
+from vlmcore_audio.music import AudioFormat, MusicRequest
 
 KEY = "sk-Zx9+q/7=Kw'3\"d"
 API = "api.minimax.io"
@@ -188,3 +196,28 @@ def encoded(kind: str, samples: np.ndarray[Any, Any] | None = None, rate_hz: int
     out = io.BytesIO()
     soundfile.write(out, samples, rate_hz, format=kind)
     return out.getvalue()
+
+
+WAV = encoded("WAV")
+MP3 = encoded("MP3")
+PLACE = f"https://{CDN}/song.wav?sign=1"
+AT_ONCE = Retries(first_s=0.001, jitter=lambda: 0.0)
+
+
+def request(container: Container = Container.WAV) -> MusicRequest:
+    audio = AudioFormat(container=container)
+    return MusicRequest(prompt="soft piano", is_instrumental=True, audio=audio)
+
+
+def blocking(asked: MusicRequest | None = None, **terms: Any) -> MusicClip:
+    with MiniMaxMusic(**{"retries": AT_ONCE, **terms}) as music:
+        return music.generate(asked or request())
+
+
+def awaited(asked: MusicRequest | None = None, **terms: Any) -> MusicClip:
+    music = AsyncMiniMaxMusic(**{"retries": AT_ONCE, **terms})
+    return asyncio.run(music.generate(asked or request()))
+
+
+Generate = Callable[..., MusicClip]
+both = pytest.mark.parametrize("generate", [blocking, awaited])

@@ -155,6 +155,7 @@ class _Running:
         self._terms = terms
         self._reader = asyncio.StreamReader()
         self._writer: asyncio.StreamWriter | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._deadline = Deadline(terms.timeout_s)
         self.is_asked = False
 
@@ -171,7 +172,7 @@ class _Running:
                 case Dial():
                     await self._dial(step)
                 case Send():
-                    await self._in_time(self._send(step))
+                    self._send(step)
                 case Receive():
                     came = await self._in_time(self._reader.read(_AT_A_TIME))
                 case Wait():
@@ -185,6 +186,10 @@ class _Running:
         if self._writer is not None:
             self._writer.transport.abort()
             self._writer = None
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
+            self._sending = None
         for _ in range(3):
             await asyncio.sleep(0)
 
@@ -207,15 +212,19 @@ class _Running:
             address, endpoint.port, ssl=self._terms.tls, server_hostname=endpoint.host
         )
 
-    async def _send(self, send: Send) -> None:
+    def _send(self, send: Send) -> None:
+        """Begin to send. The answer is read meanwhile: who refuses a recording may not read it."""
         self.is_asked = True
-        writer = self._writer
-        assert writer is not None
-        # What the service said before it hung up tells more than that it did.
-        with contextlib.suppress(ConnectionError):
-            for part in send.parts:
-                writer.write(part)
-                await writer.drain()
+        assert self._writer is not None
+        self._sending = asyncio.ensure_future(_sent(self._writer, send))
 
     async def _in_time(self, action: Coroutine[Any, Any, _Result]) -> _Result:
         return await in_time(action, self._deadline.rest_s)
+
+
+async def _sent(writer: asyncio.StreamWriter, send: Send) -> None:
+    for part in send.parts:
+        for at in range(0, len(part), _AT_A_TIME):
+            writer.write(part[at : at + _AT_A_TIME])
+            await writer.drain()
+            await asyncio.sleep(0)  # what has come is read before a write that fails drops it

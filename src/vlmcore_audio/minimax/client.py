@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Generator, Iterator
 from types import TracebackType
@@ -245,10 +246,10 @@ class _Running:
                     if not sent and (early := self._tcp.arrived()) is not None:
                         self._early = early  # it has answered, and reads no more
                         return
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLError):  # the second may say that the peer hung up, too
             if self.is_cancelled:
                 raise
-            # What the service said before it hung up tells more.
+            # What the service said before tells more.
 
     def _receive(self, deadline: Deadline) -> bytes:
         early, self._early = self._early, None

@@ -8,7 +8,7 @@ import json
 import ssl
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -19,14 +19,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from music_cases import (
+    AT_ONCE,
     CDN,
     DONE,
     KEY,
+    MP3,
+    PLACE,
+    WAV,
     Asked,
+    Generate,
     ScriptedMiniMax,
+    both,
     document,
     encoded,
     event,
+    request,
     says,
     stream_head,
     streams,
@@ -53,28 +60,7 @@ from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
 from vlmcore_audio.minimax.client import MiniMaxMusic, Retries
 from vlmcore_audio.minimax.regions import Region
 from vlmcore_audio.minimax.wire import Delivery
-from vlmcore_audio.music import AudioFormat, MusicRequest, Reference
-
-WAV = encoded("WAV")
-MP3 = encoded("MP3")
-AT_ONCE = Retries(first_s=0.001, jitter=lambda: 0.0)
-PLACE = f"https://{CDN}/song.wav?sign=1"
-
-
-def request(container: Container = Container.WAV) -> MusicRequest:
-    audio = AudioFormat(container=container)
-    return MusicRequest(prompt="soft piano", is_instrumental=True, audio=audio)
-
-
-def blocking(asked: MusicRequest | None = None, **terms: Any) -> MusicClip:
-    with MiniMaxMusic(**{"retries": AT_ONCE, **terms}) as music:
-        return music.generate(asked or request())
-
-
-def awaited(asked: MusicRequest | None = None, **terms: Any) -> MusicClip:
-    music = AsyncMiniMaxMusic(**{"retries": AT_ONCE, **terms})
-    return asyncio.run(music.generate(asked or request()))
-
+from vlmcore_audio.music import MusicRequest, Reference
 
 TERMS = Terms(
     key=Secret(KEY),
@@ -88,9 +74,6 @@ TERMS = Terms(
     tls=ssl.create_default_context(),
     exchange_type=Exchange,
 )
-
-Generate = Callable[..., MusicClip]
-both = pytest.mark.parametrize("generate", [blocking, awaited])
 
 
 @both
@@ -555,20 +538,6 @@ def test_a_recording_is_looked_at_with_asyncio_too(minimax: ScriptedMiniMax) -> 
     assert asyncio.run(music.cover_preprocess(reference)).feature_id == "f-7"
     with pytest.raises(MusicProtocolError, match="cover_feature_id"):
         asyncio.run(music.cover_preprocess(reference))
-
-
-@both
-def test_an_answer_that_comes_before_all_is_sent_is_heard(
-    generate: Generate, minimax: ScriptedMiniMax
-) -> None:
-    """
-    A service that refuses a recording by its size need not read it to its end.
-    """
-    minimax.reads_bodies = False
-    minimax.scripts = [says(document(None, code=2013, words="too long"))]
-    asked = MusicRequest(prompt="slow bossa nova", reference=Reference(base64="A" * 8_000_000))
-    with pytest.raises(MusicError, match=r"too long|hung up"):
-        generate(asked)
 
 
 def test_several_calls_of_one_client_run_at_once(minimax: ScriptedMiniMax) -> None:

@@ -1,0 +1,175 @@
+"""Tests of what services, resolvers and networks do to the clients of MiniMax, and should not."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from music_cases import (
+    ADDRESSES,
+    API,
+    CDN,
+    DONE,
+    KEY,
+    PLACE,
+    WAV,
+    Asked,
+    Generate,
+    ScriptedMiniMax,
+    awaited,
+    blocking,
+    both,
+    document,
+    event,
+    http,
+    request,
+    says,
+    streams,
+)
+from vlmcore.errors import MusicError, MusicParametersError, MusicProtocolError, MusicRefusedError
+from vlmcore_audio.minimax.regions import Region
+from vlmcore_audio.minimax.wire import Delivery
+from vlmcore_audio.music import MusicRequest, Reference
+
+LONG = MusicRequest(prompt="slow bossa nova", reference=Reference(base64="A" * 40_000_000))
+TOO_LONG = http(document(None, code=2013, words="too long"), status=413)
+
+
+@both
+def test_a_refusal_is_heard_while_a_recording_is_sent(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Of a service that does not read it and does not hang up: nobody waits for the deadline.
+    """
+    is_told = threading.Event()
+
+    def refuse(_: Asked) -> Iterable[bytes]:
+        yield TOO_LONG
+        assert is_told.wait(60)
+
+    minimax.reads_bodies = False
+    minimax.scripts = [refuse]
+    with pytest.raises(MusicParametersError, match=r"too long \(code 2013, HTTP 413, trace t-1\)"):
+        generate(LONG, timeout_s=60)
+    is_told.set()
+
+
+@pytest.mark.parametrize(
+    ("generate", "said"), [(blocking, "too long"), (awaited, "too long|hung up")]
+)
+def test_a_refusal_is_heard_from_who_hangs_up_on_a_recording(
+    generate: Generate, said: str, minimax: ScriptedMiniMax
+) -> None:
+    """
+    What it said counts, and not that the rest could not be sent; where ``asyncio`` has dropped that
+    with the connection, the end of it is told.
+    """
+    minimax.reads_bodies = False
+    minimax.scripts = [lambda _: [TOO_LONG]]
+    with pytest.raises(MusicError, match=said):
+        generate(LONG, timeout_s=60)
+
+
+@both
+def test_a_long_recording_is_sent_whole(generate: Generate, minimax: ScriptedMiniMax) -> None:
+    """
+    In many parts.
+    """
+    minimax.scripts = [streams(event(WAV.hex()), DONE)]
+    asked = MusicRequest(prompt=LONG.prompt, reference=LONG.reference, audio=request().audio)
+    assert WAV == generate(asked).encoded
+    assert len(minimax.asked[0].document["audio_base64"]) == 40_000_000
+
+
+class Resolver:
+    """Gives a host the next list of addresses each time that it is asked for it."""
+
+    def __init__(self, host: str, *answers: list[str]) -> None:
+        self.host = host
+        self.answers = list(answers)
+        self._look_up = socket.getaddrinfo
+
+    def __call__(self, host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
+        if host != self.host or kwargs.get("flags", 0) & socket.AI_NUMERICHOST:
+            return self._look_up(host, port, *args, **kwargs)
+        stream = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+        return [(*stream, (address, port)) for address in self.answers.pop(0)]
+
+
+@both
+def test_a_name_that_leads_elsewhere_when_it_is_asked_again_is_asked_once(
+    generate: Generate, minimax: ScriptedMiniMax, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The address that was checked is the one that is dialled.
+    """
+    resolver = Resolver(CDN, [ADDRESSES[CDN]], ["127.0.0.1"], ["127.0.0.1"])
+    monkeypatch.setattr("socket.getaddrinfo", resolver)
+    minimax.scripts = [says(document(PLACE)), says(WAV)]
+    assert WAV == generate(delivery=Delivery.URL).encoded
+    assert [["127.0.0.1"], ["127.0.0.1"]] == resolver.answers
+
+
+@both
+def test_a_redirect_is_asked_for_its_address_anew(
+    generate: Generate, minimax: ScriptedMiniMax, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    To the same host too, whose name may lead into a network in here by then.
+    """
+    monkeypatch.setattr("socket.getaddrinfo", Resolver(CDN, [ADDRESSES[CDN]], ["10.0.0.5"]))
+    minimax.scripts = [says(document(PLACE)), says(b"", status=302, more="location: /a\r\n")]
+    with pytest.raises(MusicProtocolError, match="private network"):
+        generate(delivery=Delivery.URL)
+    assert len(minimax.asked) == 2
+
+
+@both
+@pytest.mark.parametrize("inside", ["10.0.0.5", "127.0.0.1", "::1", "fe80::1%1", "64:ff9b::a00:5"])
+def test_a_name_with_one_address_in_a_private_network_is_not_dialled(
+    inside: str, generate: Generate, minimax: ScriptedMiniMax, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Not even where the first of its addresses is public.
+    """
+    monkeypatch.setattr("socket.getaddrinfo", Resolver(CDN, [ADDRESSES[CDN], inside]))
+    minimax.scripts = [says(document(PLACE))]
+    with pytest.raises(MusicProtocolError, match="private network"):
+        generate(delivery=Delivery.URL)
+    assert len(minimax.asked) == 1
+
+
+@both
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_the_service_itself_is_not_followed_elsewhere(
+    status: int, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    The key would go with the request.
+    """
+    minimax.scripts = [says(b"", status=status, more=f"location: https://{CDN}/v1\r\n")]
+    with pytest.raises(MusicRefusedError, match=f"HTTP {status}"):
+        generate()
+    assert [API] == [asked.headers["host"] for asked in minimax.asked]
+
+
+@both
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [(Region.GLOBAL_EN, "api.minimax.io"), (Region.CN_ZH, "api.minimaxi.com")],
+)
+def test_the_key_goes_to_the_host_of_its_region(
+    region: Region, host: str, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    As a bearer token, and to no other.
+    """
+    minimax.scripts = [streams(event(WAV.hex()), DONE)]
+    generate(region=region)
+    (asked,) = minimax.asked
+    assert (host, f"Bearer {KEY}") == (asked.headers["host"], asked.headers["authorization"])
