@@ -45,7 +45,7 @@ _KIND, _IDENTITY = b"Socket-Type", b"Identity"
 _TTL_BYTES, _CONTEXT_BYTES = 2, 16  # of a ping
 _MOST_COMMAND_BYTES = 1024
 _MOST_FRAMES = 32  # of a message, its envelope included
-_MOST_UNSENT = 64  # answers to pings that the peer does not take
+_MOST_UNSENT = 1000  # answers to pings that the peer does not take
 _LONGEST_WORDS = 0xFF
 
 
