@@ -1,0 +1,1 @@
+"""Weights as tensors of torch; reached through the modules beside this package."""

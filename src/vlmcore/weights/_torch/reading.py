@@ -1,0 +1,183 @@
+"""Weights as tensors of torch, on any device: mapped, copied, or by way of staging memory."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+
+import attrs
+import torch
+
+from vlmcore._host_memory import in_gib
+from vlmcore.errors import ContractError, WeightsBudgetError, WeightsCancelledError
+from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._torch.staging import Carrier, Ring, place
+from vlmcore.weights._torch.tensors import tensor_over, torch_dtype
+from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.index import TensorEntry
+from vlmcore.weights.loading import read_weights
+from vlmcore.weights.opening import WeightFiles
+from vlmcore.weights.ranges import RangeReader
+from vlmcore.weights.report import LoadReport, Way
+
+__all__ = ["Reading", "open_device"]
+
+
+def open_device(device: torch.device | str) -> torch.device:
+    """
+    Require a device on which tensors can be made.
+
+    Raises:
+        ContractError: If there is none of that name here.
+    """
+    try:
+        found = torch.device(device)
+        torch.empty(0, device=found)
+    except Exception as error:  # noqa: BLE001 - each backend has errors of its own
+        line = str(error).strip().partition("\n")[0]
+        problem = f"got {str(device)!r:.80}, expected a device that is here ({line:.200})"
+        raise ContractError("device", problem) from None
+    if found.type == "meta":
+        raise ContractError("device", "got 'meta', expected a device that holds numbers")
+    return found
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Reading:
+    """
+    Reads tensors of files that are open.
+
+    Attributes:
+        files: The files.
+        device: Where the tensors go.
+        way: How they are had, on the CPU; elsewhere they are copied.
+        budget: How files are read.
+        progress: Called with the bytes that are done and those that there are.
+        cancel: Stops it from another thread.
+    """
+
+    files: WeightFiles
+    device: torch.device
+    way: Way
+    budget: ReadBudget
+    progress: Progress | None = None
+    cancel: Cancelling | None = None
+
+    def read(self, wanted: Mapping[str, torch.dtype]) -> tuple[dict[str, torch.Tensor], LoadReport]:
+        """
+        Read tensors.
+
+        Args:
+            wanted: The dtype that each is wanted in, by its name in the files.
+
+        Returns:
+            The tensors by name, and what was done.
+
+        Raises:
+            WeightsError: If they cannot be read.
+            WeightsBudgetError: If they do not fit into memory.
+            WeightsCancelledError: If it was cancelled.
+        """
+        entries = {name: self.files.index[name] for name in wanted}
+        plain = [
+            name for name, entry in entries.items() if torch_dtype(entry.dtype) == wanted[name]
+        ]
+        if self.device.type != "cpu":
+            return self._staged(wanted)
+        if self.way is Way.VIEWS or len(plain) == len(wanted):
+            return self._on_host(wanted)
+        tensors, report = self._on_host({name: wanted[name] for name in plain})
+        others = {name: wanted[name] for name in wanted.keys() - set(plain)}
+        converted, more = self._staged(others)
+        return {**tensors, **converted}, _both(report, more)
+
+    def _on_host(
+        self, wanted: Mapping[str, torch.dtype]
+    ) -> tuple[dict[str, torch.Tensor], LoadReport]:
+        with read_weights(
+            self.files,
+            way=self.way,
+            names=wanted.keys(),
+            budget=self.budget,
+            progress=self.progress,
+            cancel=self.cancel,
+        ) as weights:
+            tensors = {
+                name: tensor_over(torch.from_numpy(weights.raw(name)), weights.entry(name)).to(
+                    dtype
+                )
+                for name, dtype in wanted.items()
+            }
+            return tensors, weights.report
+
+    def _staged(
+        self, wanted: Mapping[str, torch.dtype]
+    ) -> tuple[dict[str, torch.Tensor], LoadReport]:
+        """Read into staging memory, and copy out of it meanwhile."""
+        since = time.perf_counter()
+        entries = [self.files.index[name] for name in wanted]
+        payload = sum(entry.nbytes for entry in entries)
+        flat = self._allocate(entries, wanted)
+        allocated = time.perf_counter()
+        with Carrier(self.device) as carrier, RangeReader(self.files, self.budget) as reader:
+            ring = Ring(self.budget, payload, pins=carrier.pins)
+            done = 0
+            for chunk, slot in ring.chunks(entries, reader):
+                with carrier.copying(slot):
+                    place(chunk, slot, flat)
+                done += sum(piece.stop - piece.start for piece in chunk.pieces)
+                self._tell(done, payload)
+        self.files.check_unchanged()
+        report = LoadReport(
+            path=self.files.path,
+            way=Way.COPY,
+            tensors=len(entries),
+            payload_bytes=payload,
+            direct_bytes=reader.direct_bytes,
+            plain_bytes=reader.plain_bytes,
+            staging_bytes=ring.nbytes + reader.staging_bytes,
+            phases_s={"allocate": allocated - since, "read": time.perf_counter() - allocated},
+            steps_down=(*self.budget.steps_down, *ring.steps_down, *reader.steps_down),
+        )
+        tensors = {entry.name: flat[entry.name].reshape(entry.shape) for entry in entries}
+        return tensors, report
+
+    def _allocate(
+        self, entries: list[TensorEntry], wanted: Mapping[str, torch.dtype]
+    ) -> dict[str, torch.Tensor]:
+        """Have all memory before anything is read, so that a lack of it is known soon."""
+        needed = sum(math.prod(e.shape) * wanted[e.name].itemsize for e in entries)
+        try:
+            return {
+                entry.name: torch.empty(
+                    math.prod(entry.shape), dtype=wanted[entry.name], device=self.device
+                )
+                for entry in entries
+            }
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+            problem = f"needs {in_gib(needed)} on {self.device}, and they are not free there"
+            raise WeightsBudgetError(self.files.path, problem, needed, 0) from error
+
+    def _tell(self, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(done, total)
+        if self.cancel is not None and self.cancel.cancelled:
+            raise WeightsCancelledError(self.files.path, done, total)
+
+
+def _both(one: LoadReport, other: LoadReport) -> LoadReport:
+    """Report two reads that came one after the other."""
+    phases = dict(one.phases_s)
+    for name, seconds in other.phases_s.items():
+        phases[name] = phases.get(name, 0.0) + seconds
+    return attrs.evolve(
+        one,
+        tensors=one.tensors + other.tensors,
+        payload_bytes=one.payload_bytes + other.payload_bytes,
+        direct_bytes=one.direct_bytes + other.direct_bytes,
+        plain_bytes=one.plain_bytes + other.plain_bytes,
+        staging_bytes=max(one.staging_bytes, other.staging_bytes),
+        phases_s=phases,
+        steps_down=tuple(dict.fromkeys((*one.steps_down, *other.steps_down))),
+    )
