@@ -6,6 +6,7 @@ Linux answers; where it does not, and elsewhere, each function says so and reade
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -54,7 +55,8 @@ class PageCache(Closing):
     def __init__(self, fd: int, size_bytes: int, *, looks: bool = True) -> None:
         self._map: mmap.mmap | None = None
         if looks and size_bytes and _libc_function("mincore") is not None:
-            self._map = mmap.mmap(fd, size_bytes, access=mmap.ACCESS_READ)
+            with contextlib.suppress(OSError, ValueError):  # no maps here, or it is shorter by now
+                self._map = mmap.mmap(fd, size_bytes, access=mmap.ACCESS_READ)
 
     def cached_share(self, start: int, stop: int) -> float:
         """Return how much of the bytes from *start* to *stop* is in memory, from 0 to 1."""

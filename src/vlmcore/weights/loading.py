@@ -191,9 +191,10 @@ class _Load:
 
     def run(self, way: Way, *, owns_files: bool) -> Weights:
         require_member(Way, way=way)
-        if way is Way.VIEWS and not self._can_be_mapped():
-            way = Way.COPY
-        held = self._map() if way is Way.VIEWS else self._copy(self._entries)
+        self._files.check_unchanged()
+        maps = self._maps() if way is Way.VIEWS else None
+        way = Way.COPY if maps is None else Way.VIEWS
+        held = self._copy(self._entries) if maps is None else self._view(maps)
         self._files.check_unchanged()
         report = LoadReport(
             path=self._files.path,
@@ -206,20 +207,26 @@ class _Load:
         )
         return Weights(self._files, held, report, owns_files=owns_files)
 
-    def _can_be_mapped(self) -> bool:
-        for file, path in enumerate(self._files.paths):
-            kind = file_system(self._files.fd(file))
+    def _maps(self) -> list[UInt8Array] | None:
+        """Map the files; ``None`` where they are better not."""
+        maps = []
+        for i, file in enumerate(self._files.index.files):
+            path, kind = self._files.paths[i], file_system(self._files.fd(i))
             if is_remote(kind):
                 self._steps.append(f"views: {path} is on {kind}, read into own memory instead")
-                return False
-        return True
-
-    def _map(self) -> dict[str, tuple[UInt8Array, int]]:
-        """Map the files; what lies across its own numbers in them is copied."""
-        sizes = [file.size_bytes for file in self._files.index.files]
-        maps = [map_file(self._files.fd(file), size) for file, size in enumerate(sizes)]
-        mapped = [entry for entry in self._entries if entry.is_aligned]
+                return None
+            try:
+                maps.append(map_file(self._files.fd(i), file.size_bytes))
+            except (OSError, ValueError):  # of no such use to its file system, or shorter by now
+                self._files.check_unchanged()
+                self._steps.append(f"views: {path} cannot be mapped, read into own memory instead")
+                return None
         self._end_phase("map")
+        return maps
+
+    def _view(self, maps: Sequence[UInt8Array]) -> dict[str, tuple[UInt8Array, int]]:
+        """Fetch the pages of mapped files; what lies across its own numbers in them is copied."""
+        mapped = [entry for entry in self._entries if entry.is_aligned]
         fetched = fetch_pages(
             self._files,
             maps,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from safetensors.numpy import save_file
 
 from vlmcore.errors import (
     ContractError,
@@ -19,61 +16,47 @@ from vlmcore.errors import (
     WeightsError,
 )
 from vlmcore.vlm.generation import CancelToken
-from vlmcore.weights import loading
+from vlmcore.weights import _mapping, _pages, loading
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.loading import load_weights, read_weights
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
+from weight_cases import Tensors, forget_pages, run_child, some_tensors, write_safetensors
 
 ways = pytest.mark.parametrize("way", list(Way))
-caches = pytest.mark.parametrize("is_cached", [True, False], ids=["cached", "not cached"])
+MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def tensors() -> Mapping[str, npt.NDArray[np.generic]]:
-    random = np.random.default_rng(0)
-    return {
-        "large": random.normal(size=(1000, 1100)).astype("f4"),
-        "bytes": np.frombuffer(random.bytes(6_000_001), np.uint8),
-        "half": random.normal(size=(3, 5)).astype("f2"),
-        "scalar": np.array(-3, "i8"),
-        "flags": np.array([True, False, True]),
-        "nothing": np.zeros((0, 4), "f4"),
-        "complex": random.normal(size=(7, 2)).astype("f4").view("c8"),
-        "many": random.integers(-9, 9, (40, 3)).astype("i2"),
-        **{f"tiny.{i}": random.normal(size=(i,)) for i in range(40)},
-    }
+def tensors() -> Tensors:
+    return some_tensors()
 
 
 @pytest.fixture
-def path(tmp_path: Path, tensors: Mapping[str, npt.NDArray[np.generic]]) -> Path:
-    save_file(dict(tensors), tmp_path / "some.safetensors")
-    return tmp_path / "some.safetensors"
-
-
-def forget_pages(path: Path) -> None:
-    """Have the page cache forget a file."""
-    fd = os.open(path, os.O_RDONLY)
-    os.fsync(fd)
-    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(fd)
+def path(tmp_path: Path, tensors: Tensors) -> Path:
+    return write_safetensors(tmp_path / "some.safetensors", tensors)
 
 
 @ways
-@caches
+@pytest.mark.parametrize("pages", ["in memory", "on disk"])
 def test_every_tensor_is_what_was_written(
-    path: Path, tensors: Mapping[str, npt.NDArray[np.generic]], way: Way, is_cached: bool
+    path: Path, tensors: Tensors, way: Way, pages: str
 ) -> None:
     """
     Numbers, dtypes and shapes are those of the file, whether its pages are in memory or not.
     """
-    if not is_cached:
+    if pages == "on disk":
         forget_pages(path)
     with load_weights(path, way=way) as weights:
-        assert tensors.keys() == weights.keys()
-        for name, tensor in tensors.items():
-            assert (tensor.dtype, tensor.shape) == (weights[name].dtype, weights[name].shape)
-            assert tensor.tobytes() == weights[name].tobytes()
+        assert_same(tensors, weights)
+
+
+def assert_same(tensors: Tensors, weights: loading.Weights) -> None:
+    """Compare names, dtypes, shapes and bytes."""
+    assert tensors.keys() == weights.keys()
+    for name, tensor in tensors.items():
+        assert (tensor.dtype, tensor.shape) == (weights[name].dtype, weights[name].shape)
+        assert tensor.tobytes() == weights[name].tobytes()
 
 
 @ways
@@ -88,3 +71,292 @@ def test_writing_to_a_weight_does_not_reach_the_file(path: Path, way: Way) -> No
         assert (7, 7) == (weights["large"].min(), weights["large"].max())
         assert np.array_equal(expected, others["large"])
     assert before == path.read_bytes()
+
+
+def test_copied_tensors_start_at_multiples_of_64_bytes(path: Path) -> None:
+    """
+    Vector instructions and other libraries want memory that is aligned, wherever it is in the file.
+    """
+    with load_weights(path, way=Way.COPY) as weights:
+        assert {0} == {array.ctypes.data % 64 for array in weights.values()}
+
+
+def test_mapped_tensors_are_aligned_to_their_numbers(tmp_path: Path) -> None:
+    """
+    What lies across the boundaries of its numbers in the file is copied; the rest is mapped.
+    """
+    odd = {"a": np.arange(3, dtype=np.uint8), "b": np.arange(5.0), "c": np.arange(4, dtype="i2")}
+    header = (
+        b'{"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},'
+        b'"b":{"dtype":"F64","shape":[5],"data_offsets":[3,43]},'
+        b'"c":{"dtype":"I16","shape":[4],"data_offsets":[43,51]}}'
+    )
+    header += b" " * (-len(header) % 8)
+    payload = b"".join(array.tobytes() for array in odd.values())
+    path = tmp_path / "odd.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + payload)
+    with load_weights(path, way=Way.VIEWS) as weights:
+        assert_same(odd, weights)
+        assert all(array.flags.aligned for array in weights.values())
+        assert (3, 48) == (weights.report.mapped_bytes, weights.report.plain_bytes)
+
+
+@ways
+def test_only_what_is_asked_for_is_loaded(path: Path, tensors: Tensors, way: Way) -> None:
+    """
+    A few tensors of a large file cost what they are.
+    """
+    names = ["scalar", "half", "nothing"]
+    with load_weights(path, way=way, names=names) as weights:
+        assert set(names) == set(weights)
+        assert sum(tensors[name].nbytes for name in names) == weights.report.payload_bytes
+        with pytest.raises(KeyError):
+            weights["large"]
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (["scalar", "no\nbody"], r"names: got 'no\nbody', which .* does not have \(1 of such\)"),
+        ("scalar", "names: got one text, expected several names"),
+    ],
+)
+def test_a_name_that_is_not_there_is_told_before_anything_is_read(
+    path: Path, names: list[str] | str, problem: str
+) -> None:
+    """
+    A typo in a name costs no load, and cannot control a terminal.
+    """
+    with pytest.raises(ContractError) as error:
+        load_weights(path, names=names)
+    assert str(error.value).startswith(problem.partition(", which")[0].replace("\n", "\\n"))
+
+
+@ways
+def test_arrays_stay_good_after_closing(path: Path, tensors: Tensors, way: Way) -> None:
+    """
+    Memory that somebody looks at is not given back, nor given to others.
+    """
+    with load_weights(path, way=way) as weights:
+        kept = weights["large"]
+    assert np.array_equal(tensors["large"], kept)
+    with pytest.raises(WeightsError, match="is closed, expected to be open"):
+        weights["large"]
+
+
+def test_files_that_the_caller_opened_stay_open(path: Path, tensors: Tensors) -> None:
+    """
+    Several loads may share one look at the files.
+    """
+    with open_files(path) as files:
+        for way in Way:
+            with read_weights(files, way=way) as weights:
+                assert_same(tensors, weights)
+        files.check_unchanged()
+
+
+@ways
+def test_progress_is_told_in_bytes_up_to_all_of_them(
+    path: Path, tensors: Tensors, way: Way
+) -> None:
+    """
+    A bar of progress never goes back, and is full at the end.
+    """
+    told: list[tuple[int, int]] = []
+    load_weights(path, way=way, progress=lambda done, total: told.append((done, total))).close()
+    total = told[-1][1]
+    assert sum(tensor.nbytes for tensor in tensors.values()) <= total
+    assert (total, total) == told[-1]
+    assert sorted(told) == told
+
+
+@ways
+@pytest.mark.parametrize("when", ["before", "midway"])
+def test_a_load_can_be_stopped(path: Path, way: Way, when: str) -> None:
+    """
+    It ends with an error that says how far it came, and no thread stays behind.
+    """
+    token = CancelToken()
+    if when == "before":
+        token.cancel()
+    with pytest.raises(WeightsCancelledError) as error:
+        load_weights(path, way=way, cancel=token, progress=lambda *_: token.cancel())
+    assert (when == "midway") == (error.value.done_bytes > 0)
+
+
+@ways
+def test_an_error_of_the_callers_own_ends_the_load(path: Path, way: Way) -> None:
+    """
+    Whatever a callback raises comes out as it is.
+    """
+
+    def interrupt(*_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_weights(path, way=way, progress=interrupt)
+
+
+def test_what_does_not_fit_is_refused_before_memory_is_taken(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    An error says what is needed and what is free; the host is not driven out of memory.
+    """
+    monkeypatch.setattr(loading, "free_host_bytes", lambda: MIB)
+    with pytest.raises(WeightsBudgetError) as error:
+        load_weights(path, way=Way.COPY, budget=ReadBudget())
+    assert MIB == error.value.available_bytes < error.value.needed_bytes
+    load_weights(path, way=Way.VIEWS, budget=ReadBudget()).close()
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs", "9p"])
+def test_files_on_network_disks_are_not_mapped(
+    path: Path, tensors: Tensors, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Mapped, they come page by page over the network, and end the process when the server does.
+    """
+    monkeypatch.setattr(loading, "file_system", lambda _: kind)
+    with load_weights(path, way=Way.VIEWS) as weights:
+        assert_same(tensors, weights)
+        assert Way.COPY is weights.report.way
+        expected = (f"views: {path} is on {kind}, read into own memory instead",)
+        assert expected == weights.report.steps_down
+
+
+def test_a_system_without_page_calls_loads_as_well(
+    path: Path, tensors: Tensors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Where nothing is known about pages, files are read the plain way, and mapped without fetching.
+    """
+    monkeypatch.setattr(_pages, "_libc_function", lambda _: None)
+    monkeypatch.delattr(os, "O_DIRECT")
+    monkeypatch.delattr(os, "preadv")
+    for way in Way:
+        with load_weights(path, way=way) as weights:
+            assert_same(tensors, weights)
+            assert 0 == weights.report.direct_bytes
+
+
+def test_the_report_says_what_was_done(path: Path, tensors: Tensors) -> None:
+    """
+    Bytes, phases and speed are figures that a program can read.
+    """
+    forget_pages(path)
+    with load_weights(path, way=Way.COPY) as weights:
+        report = weights.report.to_dict()
+    payload = sum(tensor.nbytes for tensor in tensors.values())
+    assert ("copy", payload, len(tensors)) == (
+        report["way"],
+        report["payload_bytes"],
+        report["tensors"],
+    )
+    assert ["open", "allocate", "read"] == list(report["phases_s"])
+    assert payload <= report["direct_bytes"] + report["plain_bytes"] < payload + MIB
+    assert report["staging_bytes"] <= ReadBudget().staging_bytes
+    assert report["gb_per_s"] == payload / report["total_s"] / 1e9
+
+
+SHRINK = """
+import os, sys
+from vlmcore.errors import WeightsChangedError
+from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.loading import read_weights
+from vlmcore.weights.opening import open_files
+from vlmcore.weights.report import Way
+path, way, when = sys.argv[1], Way(sys.argv[2]), sys.argv[3]
+def shrink(*_):
+    os.truncate(path, 5000)
+with open_files(path) as files:
+    if when == "before":
+        shrink()
+    try:
+        budget = ReadBudget(readers=1, chunk_bytes=4096)
+        weights = read_weights(
+            files, way=way, budget=budget, progress=shrink if when == "midway" else None
+        )
+        if when == "after":
+            kept = weights["large"] if way is Way.COPY else None
+            shrink()
+            assert kept is None or kept.any()
+            weights["large"].sum()
+    except WeightsChangedError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "when"),
+    [(way, when) for way in Way for when in ("before", "midway", "after")][:-1],
+)
+def test_a_file_that_shrinks_is_an_error_and_no_end_of_the_process(
+    path: Path, way: Way, when: str
+) -> None:
+    """
+    Before, during and after the load, what is handed out was there when it was looked at.
+    """
+    said = run_child(SHRINK, path, way.value, when)
+    assert str(path) in said
+    assert "5000" in said or "ended" in said
+
+
+def test_copied_weights_are_good_after_their_file_is_gone(path: Path) -> None:
+    """
+    Own memory is what to take where others may write to the file.
+    """
+    assert "" == run_child(SHRINK, path, "copy", "after")
+
+
+def test_weights_that_were_overwritten_are_not_handed_out(path: Path) -> None:
+    """
+    A file that was written to in place has other weights, though it is as long as before.
+    """
+    with load_weights(path, way=Way.VIEWS) as weights:
+        with path.open("r+b") as file:
+            file.seek(5000)
+            file.write(b"other bytes")
+        os.utime(path, ns=(0, 0))
+        with pytest.raises(WeightsChangedError, match="was written to after it was opened"):
+            weights["large"]
+
+
+PEAK = """
+import sys
+from vlmcore.weights.loading import load_weights
+from vlmcore.weights.report import Way
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line)
+import numpy
+before = peak()
+with load_weights(sys.argv[1], way=Way(sys.argv[2])) as weights:
+    total = sum(int(weights.raw(name).size) for name in weights)
+    print(peak() - before, total // 1024)
+"""
+
+
+@pytest.mark.parametrize("pages", ["in memory", "on disk"])
+def test_copying_takes_the_weights_and_a_bounded_rest(tmp_path: Path, pages: str) -> None:
+    """
+    Never twice the weights: what is on its way is in the budget.
+    """
+    random = np.random.default_rng(0)
+    parts = {f"part.{i}": random.integers(0, 255, 24 * MIB, np.uint8) for i in range(4)}
+    path = write_safetensors(tmp_path / "large.safetensors", parts)
+    if pages == "on disk":
+        forget_pages(path)
+    peak_kib, payload_kib = map(int, run_child(PEAK, path, "copy").split())
+    assert payload_kib <= peak_kib < payload_kib + 64 * 1024
+
+
+def test_pages_that_cannot_be_fetched_ahead_come_when_touched(
+    path: Path, tensors: Tensors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A kernel that is too old for it maps all the same, and the report says so.
+    """
+    monkeypatch.setattr(_mapping, "populate", lambda *_: False)
+    with load_weights(path, way=Way.VIEWS) as weights:
+        assert_same(tensors, weights)
+        assert "views: this system fetches no pages ahead" in weights.report.steps_down[0]
