@@ -149,7 +149,7 @@ class WeightLimits(Bounds):
     max_files: int = 4096
     max_tensors: int = 1 << 17
     max_header_bytes: int = 16 * MIB
-    max_metadata_bytes: int = 4 * MIB
+    max_metadata_bytes: int = 2 * MIB
     max_name_characters: int = 1024
     max_rank: int = 64
     max_depth: int = 16

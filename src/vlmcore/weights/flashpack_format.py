@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -83,10 +84,9 @@ def parse_footer(footer: bytes, *, file: WeightFile, limits: WeightLimits) -> We
     _require_blocks(blocks, align=align, payload_bytes=payload_bytes)
     if version is WeightFormat.FLASHPACK_V4:
         _require_totals(head, blocks, payload_bytes)
-    entries = [_entry(record, blocks) for record in records]
-    index = WeightIndex(format=version, files=(file,), entries=entries)
-    _require_layout(index, records, blocks, align)
-    return index
+    _require_layout(records, blocks, align)
+    entries = [_entry(records.pop(), blocks) for _ in range(len(records))]  # none is held twice
+    return WeightIndex(format=version, files=(file,), entries=entries)
 
 
 @attrs.frozen
@@ -208,10 +208,6 @@ def _require_totals(head: dict[str, Any], blocks: list[_Block], payload_bytes: i
 
 def _entry(record: _Record, blocks: list[_Block]) -> TensorEntry:
     name, shape, offset, length, number = record
-    if number >= len(blocks):
-        raise ContractError(
-            "macroblock", f"got {number} for {name!a:.90}, expected one of {len(blocks)}"
-        )
     block = blocks[number]
     start = block.start + offset * block.dtype.itemsize
     return TensorEntry(
@@ -224,27 +220,29 @@ def _entry(record: _Record, blocks: list[_Block]) -> TensorEntry:
     )
 
 
-def _require_layout(
-    index: WeightIndex, records: list[_Record], blocks: list[_Block], align: int
-) -> None:
-    """Require that no byte of a block is unaccounted for, but for padding."""
-    in_block = {record[0]: record[4] for record in records}
-    reached = [block.start for block in blocks]
-    for entry in index.entries:
-        number = in_block[entry.name]
-        expected = blocks[number].start + _next_multiple(
-            reached[number] - blocks[number].start, math.lcm(align, entry.dtype.itemsize) or 1
-        )
-        if entry.start != expected:
+def _require_layout(records: list[_Record], blocks: list[_Block], align: int) -> None:
+    """Require that no element of a block is unaccounted for, but for padding; sort by place."""
+    records.sort(key=itemgetter(4, 2, 3))
+    reached = [0] * len(blocks)
+    steps = [math.lcm(align, block.dtype.itemsize) // block.dtype.itemsize or 1 for block in blocks]
+    for name, _, offset, length, number in records:
+        if number >= len(blocks):
             raise ContractError(
-                entry.name, f"got bytes from {entry.start} on, expected from {expected} on"
+                "macroblock", f"got {number} for {name!a:.90}, expected one of {len(blocks)}"
             )
-        reached[number] = entry.stop
+        expected = _next_multiple(reached[number], steps[number])
+        if offset != expected:
+            raise ContractError(
+                f"{name!a:.90}",
+                f"got the offset {offset} in macroblock {number}, expected {expected}: "
+                "tensors follow each other and do not overlap",
+            )
+        reached[number] = offset + length
     for number, block in enumerate(blocks):
-        if reached[number] != block.stop:
+        if reached[number] != block.elements:
             raise ContractError(
                 f"macroblocks[{number}]",
-                f"got bytes up to {block.stop}, expected {reached[number]}, where its tensors end",
+                f"got {block.elements} elements, expected {reached[number]}, where its tensors end",
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,7 @@ __all__ = ["TensorEntry", "WeightFile", "WeightFormat", "WeightIndex"]
 
 _MOST = (1 << 63) - 1  # what a file system can address
 _NAME_CHARACTERS = WeightLimits().max_name_characters
+_PLAIN_NAME = re.compile(rf"[\w.:+-]{{1,{_NAME_CHARACTERS}}}", re.ASCII)  # what nearly every one is
 
 
 class WeightFormat(enum.Enum):
@@ -71,18 +73,18 @@ class TensorEntry:
 
     name: str
     dtype: DType
-    shape: tuple[int, ...] = attrs.field(converter=as_tuple)
+    shape: tuple[int, ...]
     file: int
     start: int
     stop: int
 
     def __attrs_post_init__(self) -> None:
-        require_name("name", self.name, max_characters=_NAME_CHARACTERS)
-        if "/" in self.name or "\\" in self.name:
-            raise ContractError("name", f"got {self.name!a:.90}, expected no path separators")
+        if type(self.name) is not str or _PLAIN_NAME.fullmatch(self.name) is None:
+            _require_tensor_name(self.name)
         require_member(DType, dtype=self.dtype)
-        _require_shape(self.shape)
-        _require_whole(file=self.file, start=self.start, stop=self.stop)
+        if type(self.shape) is not tuple:
+            object.__setattr__(self, "shape", as_tuple(self.shape))
+        _require_whole(self.shape, file=self.file, start=self.start, stop=self.stop)
         needed = math.prod(self.shape) * self.dtype.itemsize
         if self.stop - self.start != needed:
             raise ContractError(
@@ -199,15 +201,16 @@ def _require_apart(entries: tuple[TensorEntry, ...], files: tuple[WeightFile, ..
         reached, before = entry.stop, entry.name
 
 
-def _require_shape(shape: Any) -> None:
+def _require_tensor_name(name: Any) -> None:
+    require_name("name", name, max_characters=_NAME_CHARACTERS)
+    if "/" in name or "\\" in name:
+        raise ContractError("name", f"got {name!a:.90}, expected no path separators")
+
+
+def _require_whole(shape: Any = (), **numbers: Any) -> None:
     if not isinstance(shape, tuple):
         raise ContractError("shape", f"got {type(shape).__name__}, expected a tuple")
-    for length in shape:
-        _require_whole(shape=length)
-
-
-def _require_whole(**numbers: Any) -> None:
-    for field, number in numbers.items():
+    for field, number in (*numbers.items(), *(("shape", length) for length in shape)):
         if type(number) is not int or not 0 <= number <= _MOST:
             is_short = not isinstance(number, int) or number.bit_length() < 80
             shown = f"{number!r:.40}" if is_short else "a huge one"
