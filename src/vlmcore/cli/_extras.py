@@ -11,6 +11,7 @@ __all__ = ["EXTRAS", "Extra", "installed_version", "look_at"]
 
 # A test holds this table to pyproject.toml: it is here so that a bare checkout can be asked, too.
 EXTRAS: dict[str, dict[str, str]] = {
+    "images": {"pillow": "10"},
     "local": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
     "quantized": {
         "torch": "2.4",

@@ -8,6 +8,8 @@ from vlmcore.media.formats import ImageFormat
 
 __all__ = ["Header"]
 
+_TURNED = (5, 6, 7, 8)  # orientations that exchange width and height
+
 
 @attrs.frozen(kw_only=True)
 class Header:
@@ -36,3 +38,13 @@ class Header:
     levels: int = 65535
     is_inverted: bool = False
     first_frame: int = 0
+
+    @property
+    def shown_height_px(self) -> int:
+        """Height once the orientation is applied."""
+        return self.width_px if self.orientation in _TURNED else self.height_px
+
+    @property
+    def shown_width_px(self) -> int:
+        """Width once the orientation is applied."""
+        return self.height_px if self.orientation in _TURNED else self.width_px

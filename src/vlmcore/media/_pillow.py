@@ -181,7 +181,7 @@ def _pixels(
         image = image.convert("RGBA")
     elif image.mode not in ("L", "RGB", "RGBA"):
         image = image.convert("RGB")
-    return np.array(image)
+    return np.asarray(image)  # read-only: its memory is what Pillow gave
 
 
 def _upright(pixels: npt.NDArray[Any], orientation: int) -> npt.NDArray[Any]:

@@ -21,6 +21,7 @@ from vlmcore.errors import ContractError, MediaError, MediaLimitError
 from vlmcore.limits import ImageLimits
 
 __all__ = [
+    "WHITE",
     "Background",
     "Layout",
     "array_from_object",
@@ -33,6 +34,8 @@ __all__ = [
 
 Layout: TypeAlias = Literal["HWC", "CHW"]
 Background: TypeAlias = tuple[int, int, int]
+
+WHITE: Background = (255, 255, 255)
 
 _CHANNELS = range(1, 5)
 _BLOCK_PIXELS = 1 << 18

@@ -68,7 +68,7 @@ def encode_png(image: UInt8Array, *, max_bytes: int | None = None) -> bytes:
 
 
 def _encode(image: UInt8Array, image_format: ImageFormat, **options: int) -> bytes:
-    with optional_dependency("local", "PIL"):
+    with optional_dependency("images", "PIL"):
         from vlmcore.media import _pillow  # noqa: PLC0415 - the door
     return _pillow.encode(image, image_format, **options)
 

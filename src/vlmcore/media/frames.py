@@ -12,13 +12,12 @@ from vlmcore._arrays import UInt8Array
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError, MediaLimitError
 from vlmcore.limits import ImageLimits
-from vlmcore.media.arrays import Background, require_background, rgb_from_array
+from vlmcore.media.arrays import WHITE, Background, require_background, rgb_from_array
 from vlmcore.media.headers import Header, read_header, require_pixels
 from vlmcore.media.sources import Encoded, is_encoded_source, read_source
 
 __all__ = ["Frames", "load_frames"]
 
-_WHITE: Background = (255, 255, 255)
 _LIMITS = ImageLimits()
 _UNSAID_DURATION_S = 0.1  # what browsers show a picture for that declares no duration
 
@@ -45,7 +44,7 @@ class Frames:
 
 
 def load_frames(
-    source: Any, *, limits: ImageLimits = _LIMITS, background: Background = _WHITE
+    source: Any, *, limits: ImageLimits = _LIMITS, background: Background = WHITE
 ) -> Frames:
     """
     Load all pictures of an animation as video.
@@ -94,7 +93,7 @@ def _require_frames(header: Header, encoded: Encoded, limits: ImageLimits) -> No
 def _decode(
     header: Header, encoded: Encoded, *, limits: ImageLimits, background: Background
 ) -> Frames:
-    with optional_dependency("local", "PIL"):
+    with optional_dependency("images", "PIL"):
         from vlmcore.media import _pillow  # noqa: PLC0415 - the door
     frames: list[UInt8Array] = []
     durations_s: list[float] = []

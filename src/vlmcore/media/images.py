@@ -23,6 +23,7 @@ from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
 from vlmcore.limits import ImageLimits
 from vlmcore.media.arrays import (
+    WHITE,
     Background,
     Layout,
     array_from_object,
@@ -39,16 +40,14 @@ from vlmcore.media.sources import Encoded, is_encoded_source, read_source
 
 __all__ = ["ImageInfo", "fit_longest_edge", "image_info", "load_image", "load_images"]
 
-_WHITE: Background = (255, 255, 255)
 _LIMITS = ImageLimits()
-_TURNED = (5, 6, 7, 8)  # orientations that exchange width and height
 
 
 def load_image(
     source: Any,
     *,
     limits: ImageLimits = _LIMITS,
-    background: Background = _WHITE,
+    background: Background = WHITE,
     layout: Layout | None = None,
 ) -> UInt8Array:
     """
@@ -89,7 +88,7 @@ def load_image(
     elif is_tensor(source):
         array, name = array_from_tensor(source, limits=limits), "tensor"
     elif _is_pil_image(source):
-        with optional_dependency("local", "PIL"):
+        with optional_dependency("images", "PIL"):
             from vlmcore.media import _pillow  # noqa: PLC0415 - the door
         name, layout = "PIL image", "HWC"
         array = _pillow.pixels_of(source, name=name, limits=limits)
@@ -112,7 +111,7 @@ def load_images(
     source: Any,
     *,
     limits: ImageLimits = _LIMITS,
-    background: Background = _WHITE,
+    background: Background = WHITE,
     layout: Layout | None = None,
 ) -> list[UInt8Array]:
     """
@@ -142,7 +141,7 @@ def load_images(
 def _decode(encoded: Encoded, *, limits: ImageLimits) -> Any:
     header = read_header(encoded, limits=limits)
     require_pixels(header, name=encoded.name, limits=limits)
-    with optional_dependency("local", "PIL"):
+    with optional_dependency("images", "PIL"):
         from vlmcore.media import _pillow  # noqa: PLC0415 - the door
     return _pillow.decode(header, name=encoded.name, limits=limits)
 
@@ -191,12 +190,9 @@ def image_info(source: Any, *, limits: ImageLimits = _LIMITS) -> ImageInfo:
         )
     encoded = read_source(source, limits=limits)
     header = read_header(encoded, limits=limits, animated=True)
-    height, width = header.height_px, header.width_px
-    if header.orientation in _TURNED:
-        height, width = width, height
     return ImageInfo(
         image_format=header.image_format,
-        height_px=height,
-        width_px=width,
+        height_px=header.shown_height_px,
+        width_px=header.shown_width_px,
         frames=min(header.frames, limits.max_frames + 1),
     )

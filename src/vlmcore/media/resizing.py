@@ -81,6 +81,6 @@ def resize(image: UInt8Array, *, height_px: int, width_px: int) -> UInt8Array:
     """
     require_count(height_px=height_px, width_px=width_px)
     readonly_image(image, field="image")
-    with optional_dependency("local", "PIL"):
+    with optional_dependency("images", "PIL"):
         from vlmcore.media import _pillow  # noqa: PLC0415 - the door
     return _pillow.resample(image, height_px=height_px, width_px=width_px)

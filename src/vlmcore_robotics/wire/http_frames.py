@@ -21,9 +21,11 @@ from vlmcore._arrays import UInt8Array, require_count
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, LimitExceededError, MediaError, MediaLimitError
 from vlmcore.limits import HttpLimits, ImageLimits, require_at_most
+from vlmcore.media._readonly import readonly_pixels
 from vlmcore.media.encoding import encode_jpeg, encode_png
 from vlmcore.media.formats import ImageFormat
-from vlmcore.media.images import image_info, load_image
+from vlmcore.media.headers import Header, read_header
+from vlmcore.media.sources import Encoded
 from vlmcore_robotics.wire.http_messages import ContentType
 
 __all__ = ["WireEncoding", "frames_from", "frames_to"]
@@ -123,7 +125,7 @@ def frames_from(
         found[camera] = []
         for i, each in enumerate(said):
             frame = _frame(f"cameras[{camera!r:.80}][{i}]", each, content_type, limits)
-            encoded += len(frame.data)
+            encoded += frame.size
             decoded += frame.height_px * frame.width_px * _CHANNELS
             require_at_most("max_frames_bytes", encoded, limits.max_frames_bytes)
             require_at_most("max_decoded_bytes", decoded, limits.max_decoded_bytes)
@@ -137,17 +139,17 @@ class _Frame:
     """One frame before it is decoded, with the size that it declares."""
 
     place: str
-    encoding: WireEncoding
-    data: Any  # bytes, or a memoryview of an array
+    size: int  # in bytes, as it came
+    data: Any  # the header of a file, or bytes of plain pixels, or a memoryview of an array
     height_px: int
     width_px: int
 
     def pixels(self, limits: HttpLimits) -> UInt8Array:
-        if self.encoding is WireEncoding.RAW:
+        if not isinstance(self.data, Header):
             shape = (self.height_px, self.width_px, _CHANNELS)
             return np.frombuffer(self.data, np.uint8).reshape(shape)
         try:
-            return load_image(self.data, limits=_image_limits(limits))
+            return readonly_pixels(self.data, name="bytes", limits=_image_limits(limits))
         except MediaError as error:
             raise _as_ours(self.place, error) from error
 
@@ -161,14 +163,15 @@ def _frame(
         data = _from_base64(place, data, limits)
     if encoding is WireEncoding.RAW:
         data, height, width = _raw(place, data, said.get("height"), said.get("width"))
-        require_at_most("max_frame_bytes", len(data), limits.max_frame_bytes)
-    elif isinstance(data, bytes):
-        require_at_most("max_frame_bytes", len(data), limits.max_frame_bytes)
-        height, width = _declared(place, encoding, data, limits)
-    else:
+    elif not isinstance(data, bytes):
         raise ContractError(f"{place}.data", "got an array, expected bytes")
+    size = len(data)
+    require_at_most("max_frame_bytes", size, limits.max_frame_bytes)
+    if encoding is not WireEncoding.RAW:
+        data = _header(place, encoding, data, limits)
+        height, width = data.shown_height_px, data.shown_width_px
     require_at_most("max_frame_pixels", height * width, limits.max_frame_pixels)
-    return _Frame(place=place, encoding=encoding, data=data, height_px=height, width_px=width)
+    return _Frame(place=place, size=size, data=data, height_px=height, width_px=width)
 
 
 def _raw(place: str, data: Any, height: int | None, width: int | None) -> tuple[Any, int, int]:
@@ -192,20 +195,18 @@ def _raw(place: str, data: Any, height: int | None, width: int | None) -> tuple[
     return data, height, width
 
 
-def _declared(
-    place: str, encoding: WireEncoding, data: bytes, limits: HttpLimits
-) -> tuple[int, int]:
-    """Read the size from the header, once the bytes are known to be what they are said to be."""
+def _header(place: str, encoding: WireEncoding, data: bytes, limits: HttpLimits) -> Header:
+    """Read the header, and require that the bytes are what they are said to be."""
     try:
-        info = image_info(data, limits=_image_limits(limits))
+        header = read_header(Encoded("bytes", data), limits=_image_limits(limits))
     except MediaError as error:
         raise _as_ours(place, error) from error
-    if info.image_format is not _FORMATS[encoding]:
+    if header.image_format is not _FORMATS[encoding]:
         raise ContractError(
             f"{place}.data",
-            f"got {info.image_format.value}, expected {_FORMATS[encoding].value}",
+            f"got {header.image_format.value}, expected {_FORMATS[encoding].value}",
         )
-    return info.height_px, info.width_px
+    return header
 
 
 def _check_together(

@@ -560,4 +560,4 @@ def test_arrays_need_no_pillow_and_files_say_what_is_missing(tmp_path: Path) -> 
     )
     assert "" == done.stderr
     assert "'PIL' is needed here" in done.stdout
-    assert 'pip install "vlmcore[local]"' in done.stdout
+    assert 'pip install "vlmcore[images]"' in done.stdout

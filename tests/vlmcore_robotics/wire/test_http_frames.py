@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from groot_cases import seen
+from vlmcore._arrays import immutable
 from vlmcore.errors import ContractError, LimitExceededError, VlmcoreError
 from vlmcore.limits import HttpLimits
 from vlmcore.media.encoding import encode_jpeg, encode_png
@@ -68,6 +69,18 @@ def test_frames_go_there_and_back(encoding: WireEncoding, content_type: ContentT
         assert frames.shape == found[camera].shape
         if encoding is not WireEncoding.JPEG:
             assert np.array_equal(frames, found[camera])
+
+
+@pytest.mark.parametrize("encoding", [WireEncoding.JPEG, WireEncoding.PNG])
+def test_an_observation_takes_a_frame_that_was_read_without_another_copy(
+    encoding: WireEncoding,
+) -> None:
+    """
+    It is read-only for good already, and many megabytes a second go this way.
+    """
+    written = frames_to(seen(), encoding, MESSAGEPACK, quality=92, limits=LIMITS)
+    frames = frames_from({"a": written["cam_front"][:1]}, MESSAGEPACK, limits=LIMITS)["a"]
+    assert (False, True) == (frames.flags.writeable, np.shares_memory(frames, immutable(frames)))
 
 
 def test_a_frame_is_written_with_the_words_of_the_first_version() -> None:
