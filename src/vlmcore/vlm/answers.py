@@ -75,6 +75,11 @@ class AnswerWriter:
         """Whether a stop text ended the answer."""
         return self._phase is _Phase.STOPPED
 
+    @property
+    def thinking(self) -> bool:
+        """Whether the reasoning is open."""
+        return self._phase is _Phase.THINKING
+
     def write(self, text: str) -> str:
         """Take the next portion, and return the piece of the answer that is now certain."""
         self._pending += text

@@ -17,7 +17,7 @@ from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
 from vlmcore.vlm.outputs import JsonOutput
 from vlmcore.vlm.prompt import Prompt
 
-__all__ = ["instruction", "mended", "read_answer", "repair_prompt", "structured"]
+__all__ = ["instruction", "mended", "read_answer", "repair_prompt", "required", "structured"]
 
 _LIMITS = StructureLimits()
 _ANSWER = DocumentLimits(
@@ -83,10 +83,10 @@ def mended(
     generation: Generation,
     prompt: Prompt,
     options: GenerationOptions,
-    ask: Callable[[Prompt, GenerationOptions], Generation],
+    ask: Callable[[Prompt], Generation],
 ) -> Generation:
     """
-    Send a wrong answer back once, where *options* want that, and require one that does.
+    Send a wrong answer back once, where *options* want that.
 
     Args:
         generation: An answer that `structured` has seen.
@@ -95,14 +95,21 @@ def mended(
         ask: Asks the model again, and gives an answer that `structured` has seen.
 
     Returns:
-        The answer, or the second one; both count the tokens of their own request only. One that
-        was cancelled is returned as it is.
+        The answer, or the second one, which need not be right; each counts the tokens of its own
+        request only.
+    """
+    if not _is_to_be_mended(generation, options):
+        return generation
+    return ask(repair_prompt(prompt, generation, options))
+
+
+def required(generation: Generation) -> Generation:
+    """
+    Require an answer that is what was asked for; one that was cancelled is no error.
 
     Raises:
-        StructureError: If it is wrong, and was not cancelled.
+        StructureError: If it is not.
     """
-    if _is_to_be_mended(generation, options):
-        generation = ask(repair_prompt(prompt, generation, options), options)
     error = generation.structure_error
     if error is not None and generation.stop_reason is not StopReason.CANCELLED:
         raise error

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import transformers
 
+from vlmcore._optional import optional_dependency
 from vlmcore.errors import GenerationError
 from vlmcore.vlm.backends._conversation import ModelInputs
+from vlmcore.vlm.backends._opening import OpenedModel
+from vlmcore.vlm.backends._watching import Answer
 from vlmcore.vlm.generation import GenerationCache, GenerationOptions
 
-__all__ = ["end_tokens", "generation_config", "room_for"]
+__all__ = ["end_tokens", "generation_config", "kept_to_output", "room_for"]
 
 # What a checkpoint's generation settings say about the model itself, and not about how to decode.
 _OF_THE_MODEL = (
@@ -85,3 +89,29 @@ def room_for(model: Any, inputs: ModelInputs, options: GenerationOptions, *, nam
             name, f"the prompt has {length} tokens, expected fewer than its context of {context}"
         )
     return min(options.max_new_tokens, context - length)
+
+
+def kept_to_output(
+    opened: OpenedModel, answers: Sequence[Answer], options: GenerationOptions, *, name: str
+) -> transformers.LogitsProcessorList:
+    """
+    Keep a model to the JSON that *options* ask for, if they ask for any.
+
+    Raises:
+        GenerationError: If no grammar can be made of the schema, or for the tokenizer.
+        MissingDependencyError: If llguidance is not installed.
+    """
+    output = options.output
+    if output is None or not output.constrained:
+        return transformers.LogitsProcessorList()
+    with optional_dependency("structure", "llguidance"):
+        from vlmcore.vlm.backends._grammar import Grammar  # noqa: PLC0415 - the door
+    grammar = Grammar(
+        opened.processor.tokenizer,
+        output,
+        answers,
+        end_tokens=end_tokens(opened.model, opened.processor),
+        may_think=options.thinking is not False,
+        model=name,
+    )
+    return transformers.LogitsProcessorList([grammar])

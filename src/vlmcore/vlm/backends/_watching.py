@@ -51,6 +51,16 @@ class Answer:
         """Whether nothing more belongs to this answer."""
         return self._stop_reason is not None
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the model has written a token of it."""
+        return bool(self._tokens)
+
+    @property
+    def is_thinking(self) -> bool:
+        """Whether the model is at its reasoning."""
+        return self._writer.thinking
+
     def add(self, token: int) -> None:
         """Take the next token that the model wrote."""
         self._tokens.append(token)

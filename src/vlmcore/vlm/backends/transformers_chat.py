@@ -26,7 +26,12 @@ from vlmcore.vlm.backends._calls import (
     require_call,
 )
 from vlmcore.vlm.backends._conversation import ModelInputs, prepare
-from vlmcore.vlm.backends._generate import end_tokens, generation_config, room_for
+from vlmcore.vlm.backends._generate import (
+    end_tokens,
+    generation_config,
+    kept_to_output,
+    room_for,
+)
 from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
 from vlmcore.vlm.backends._quietly import quietly
@@ -43,6 +48,7 @@ from vlmcore.vlm.predictor import GenerationStream, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.residency import Residency
 from vlmcore.vlm.sources import ModelSource
+from vlmcore.vlm.structure import mended, required, structured
 
 __all__ = ["TransformersPredictor"]
 
@@ -106,12 +112,15 @@ class TransformersPredictor:
 
         Raises:
             GenerationError: If the model fails.
+            StructureError: If JSON was asked for, and the answer is not so.
             ModelMemoryError: If its memory does not suffice.
             ModelError: If the predictor is closed.
         """
         self._require_open()
         require_call([prompt], options)
-        return self._answer([prompt], options, cancel_tokens(cancel))[0]
+        cancels = cancel_tokens(cancel)
+        generation = self._answer([prompt], options, cancels)[0]
+        return required(self._mended(generation, prompt, options, cancels))
 
     def generate_many(
         self,
@@ -127,7 +136,8 @@ class TransformersPredictor:
 
         Answers are those of `generate`. So that this holds when sampling with a seed too, such
         prompts are not batched. Once cancelled, prompts that were not begun are answered with an
-        empty text and `StopReason.CANCELLED`.
+        empty text and `StopReason.CANCELLED`. An answer that is not the JSON that was asked for
+        says so by its ``structure_error``, and raises it where its ``value`` is read.
 
         Args:
             prompts: What to ask.
@@ -144,13 +154,16 @@ class TransformersPredictor:
         prompts = listed(prompts)
         require_call(prompts, options)
         require_count(batch_size=batch_size)
+        cancels = cancel_tokens(cancel)
         size = 1 if options.samples and options.seed is not None else batch_size
         answers: dict[int, Generation] = {}
         for batch in _alike(prompts, size):
             batch_prompts = [prompts[i] for i in batch]
-            answered = self._answer(batch_prompts, options, cancel_tokens(cancel))
+            answered = self._answer(batch_prompts, options, cancels)
             answers.update(zip(batch, answered, strict=True))
-        return [answers[i] for i in range(len(prompts))]
+        return [
+            self._mended(answers[i], prompt, options, cancels) for i, prompt in enumerate(prompts)
+        ]
 
     def stream(
         self,
@@ -164,14 +177,15 @@ class TransformersPredictor:
         Answer *prompt* piece by piece.
 
         The model starts when the first piece is asked for, and writes on while pieces are being
-        read. Errors are those of `generate`, raised where the next piece is asked for.
+        read. Errors are those of `generate`, raised where the next piece is asked for. What was
+        shown cannot be taken back: a wrong answer is not sent back to be mended.
         """
         self._require_open()
         require_call([prompt], options)
         cancels = cancel_tokens(cancel)
 
         def answer(show: Callable[[str], None], left: CancelToken) -> Generation:
-            return self._answer([prompt], options, (*cancels, left), show)[0]
+            return required(self._answer([prompt], options, (*cancels, left), show)[0])
 
         ahead = RunAhead(answer, cancels)
         return GenerationStream(ahead.pieces(), stop=ahead.stop)
@@ -207,18 +221,33 @@ class TransformersPredictor:
         cancels: Sequence[CancelToken],
         show: Callable[[str], None] = lambda _: None,
     ) -> list[Generation]:
-        call = Call(prompts, options, (*cancels, self._closing), show)
+        answers = self._answers(Call(prompts, options, (*cancels, self._closing), show))
+        return [structured(each, options, model=self._source.name) for each in answers]
+
+    def _mended(
+        self,
+        generation: Generation,
+        prompt: Prompt,
+        options: GenerationOptions,
+        cancels: Sequence[CancelToken],
+    ) -> Generation:
+        def ask(again: Prompt) -> Generation:
+            return self._answer([again], options, cancels)[0]
+
+        return mended(generation, prompt, options, ask)
+
+    def _answers(self, call: Call) -> list[Generation]:
         try:
             using = self._residency.using(self._key)
             with using as opened, taken(opened.turn, call.cancels) as ours:
                 if not ours:
-                    return [not_begun(call) for _ in prompts]
+                    return [not_begun(call) for _ in call.prompts]
                 with _failures_named(self._source.name), quietly():
                     return self._run(opened, call)
         except ContractError:
             if not self._closed:
                 raise
-            return [not_begun(call) for _ in prompts]  # closed while this call was on its way
+            return [not_begun(call) for _ in call.prompts]  # closed while this call was on its way
 
     def _run(self, opened: OpenedModel, call: Call) -> list[Generation]:
         inputs = prepare(
@@ -238,6 +267,9 @@ class TransformersPredictor:
             opened.model.generate(
                 **inputs.tensors,
                 generation_config=generation_config(opened.model, call.options, room),
+                logits_processor=kept_to_output(
+                    opened, answers, call.options, name=self._source.name
+                ),
                 stopping_criteria=transformers.StoppingCriteriaList([watch]),
             )
         timings = Timings(
