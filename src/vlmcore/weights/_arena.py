@@ -14,9 +14,11 @@ __all__ = ["allocate"]
 HUGE_PAGE = 0x20_0000  # bytes, on x86-64 and most of arm64
 
 
-def allocate(nbytes: int) -> npt.NDArray[np.uint8]:
+def allocate(nbytes: int, *, large_pages: bool = True) -> npt.NDArray[np.uint8]:
     """
     Allocate *nbytes* of zeros that start at a large page, and that no other array lies in.
+
+    Without *large_pages* they are not asked for: what is small would take more than it needs.
 
     Nothing is taken from the host before it is written to. The memory goes back to the host with
     the last array that looks into it.
@@ -29,7 +31,7 @@ def allocate(nbytes: int) -> npt.NDArray[np.uint8]:
     except OSError as error:
         raise MemoryError(f"the host did not grant {nbytes} bytes") from error
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
-    if advice is not None:
+    if advice is not None and large_pages:
         with contextlib.suppress(OSError):  # a host without large pages has small ones
             memory.madvise(advice)
     whole = np.frombuffer(memory, np.uint8)
