@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from vlmcore.errors import ContractError
 
-__all__ = ["REDACTED", "Secret", "last_words", "redact"]
+__all__ = ["REDACTED", "Secret", "hosts_from_env", "last_words", "redact"]
 
 #: What stands where a secret stood.
 REDACTED = "[REDACTED]"
@@ -115,6 +115,23 @@ class Secret:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise ContractError("secret", f"got {self!r} to pickle, expected it to stay in its process")
+
+
+def hosts_from_env(name: str) -> frozenset[str]:
+    """
+    Read which hosts may be shown a secret, from the environment variable *name*.
+
+    That is a matter of the machine: what names an address, as a workflow does, cannot send a secret
+    there by doing so.
+
+    Returns:
+        Names in lower case, which commas or spaces separate in the variable; none if it is not set.
+
+    Example:
+        >>> hosts_from_env("NOBODY_SETS_THIS")
+        frozenset()
+    """
+    return frozenset(os.environ.get(name, "").lower().replace(",", " ").split())
 
 
 def last_words(text: str) -> str:

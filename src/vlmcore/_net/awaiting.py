@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -41,45 +41,68 @@ class AwaitedConnection:
         self._reader = asyncio.StreamReader()
         self._writer: asyncio.StreamWriter | None = None
         self._sending: asyncio.Task[None] | None = None
+        self._cut = asyncio.Event()
         self.is_asked = False
 
-    def is_quiet(self) -> bool:
-        """Say whether another call may use the connection: the peer has not ended it."""
-        if self._writer is None or self._writer.transport.is_closing() or self._reader.at_eof():
-            return False
-        return self._sending is None or self._sending.done()
+    @property
+    def is_cut(self) -> bool:
+        """Whether `cut` ended it."""
+        return self._cut.is_set()
+
+    def cut(self) -> None:
+        """End the call that is under way, and all others; in the thread of the event loop."""
+        self._cut.set()
+
+    async def arrived(self) -> bytes | None:
+        """
+        Take what came since the last call; ``None`` if nothing did.
+
+        Raises:
+            OSError: If no other call may use the connection.
+        """
+        is_sent = self._sending is None or self._sending.done()
+        if self._writer is None or self._cut.is_set() or not is_sent:
+            raise ConnectionAbortedError
+        try:
+            return await in_time(self._reader.read(_AT_A_TIME), 0.0)
+        except (TimeoutError, asyncio.TimeoutError):
+            return None
 
     async def run(
         self, steps: Steps[_News, _Result], deadline: Deadline
-    ) -> AsyncIterator[_News | Done[_Result]]:
+    ) -> AsyncGenerator[_News | Done[_Result], None]:
         """
         Do what a call says, and give its news, and at last what it returned.
 
         Raises:
-            OSError: If the connection is lost, or something is not done until the deadline.
-            Exception: What the call raises.
+            Exception: What the call raises. It is told of an `OSError`, if the connection is lost
+                or something is not done until the deadline.
         """
         self.is_asked = False
         came: bytes | None = None
+        lost: OSError | None = None
         while True:
             try:
-                step = steps.send(came)
+                step = steps.send(came) if lost is None else steps.throw(lost)
             except StopIteration as end:
                 yield Done(end.value)
                 return
-            came = None
-            match step:
-                case Dial():
-                    await self._dial(step, deadline)
-                case Send():
-                    self._send(step)
-                case Receive():
-                    came = await _in_time(self._reader.read(_AT_A_TIME), deadline)
-                case Wait():
-                    self.is_asked = False
-                    await _in_time(asyncio.sleep(step.seconds), deadline)
-                case _:
-                    yield step
+            came = lost = None
+            try:
+                match step:
+                    case Dial():
+                        await self._dial(step, deadline)
+                    case Send():
+                        self._send(step)
+                    case Receive():
+                        came = await self._in_time(self._reader.read(_AT_A_TIME), deadline)
+                    case Wait():
+                        self.is_asked = False
+                        await self._in_time(asyncio.sleep(step.seconds), deadline)
+                    case _:
+                        yield step
+            except OSError as error:
+                lost = error
 
     async def close(self) -> None:
         """End the connection, at once; the event loop closes its socket in its next rounds."""
@@ -96,13 +119,13 @@ class AwaitedConnection:
     async def _dial(self, dial: Dial, deadline: Deadline) -> None:
         await self.close()
         endpoint = dial.endpoint
-        found = await _in_time(Lookup(endpoint).awaited(), deadline)
+        found = await self._in_time(Lookup(endpoint).awaited(), deadline)
         if dial.only_public:
             require_public(endpoint, found)
         tls = self._tls if endpoint.scheme == "https" else None
         for i, (*_, address) in enumerate(found):
             try:
-                self._reader, self._writer = await _in_time(
+                self._reader, self._writer = await self._in_time(
                     asyncio.open_connection(
                         str(address[0]),
                         endpoint.port,
@@ -122,13 +145,12 @@ class AwaitedConnection:
         assert self._writer is not None
         self._sending = asyncio.ensure_future(_sent(self._writer, send))
 
+    async def _in_time(self, action: Coroutine[Any, Any, _Result], deadline: Deadline) -> _Result:
+        return await in_time(action, deadline.rest_s, unless=self._cut)
+
 
 async def _sent(writer: asyncio.StreamWriter, send: Send) -> None:
     for part in send.parts:
         for at in range(0, len(part), _AT_A_TIME):
             writer.write(part[at : at + _AT_A_TIME])
             await writer.drain()
-
-
-async def _in_time(action: Coroutine[Any, Any, _Result], deadline: Deadline) -> _Result:
-    return await in_time(action, deadline.rest_s)

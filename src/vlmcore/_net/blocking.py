@@ -47,14 +47,16 @@ class BlockingConnection:
         """Give the socket back."""
         self._tcp.close()
 
-    def is_quiet(self) -> bool:
-        """Say whether another call may use the connection: nothing came that nobody asked for."""
+    def arrived(self) -> bytes | None:
+        """
+        Take what came since the last call; ``None`` if nothing did.
+
+        Raises:
+            OSError: If no other call may use the connection.
+        """
         if self.is_cut or self._is_stuck:
-            return False
-        try:
-            return self._tcp.arrived() is None
-        except OSError:
-            return False
+            raise ConnectionAbortedError
+        return self._tcp.arrived()
 
     def run(
         self, steps: Steps[_News, _Result], deadline: Deadline
@@ -63,29 +65,33 @@ class BlockingConnection:
         Do what a call says, and give its news.
 
         Raises:
-            OSError: If the connection is lost, or something is not done until the deadline.
-            Exception: What the call raises.
+            Exception: What the call raises. It is told of an `OSError`, if the connection is lost
+                or something is not done until the deadline.
         """
         self.is_asked = False
         came: bytes | None = None
+        lost: OSError | None = None
         while True:
             try:
-                step = steps.send(came)
+                step = steps.send(came) if lost is None else steps.throw(lost)
             except StopIteration as end:
                 result: _Result = end.value
                 return result
-            came = None
-            match step:
-                case Dial():
-                    self._dial(step, deadline)
-                case Send():
-                    self._send(step, deadline)
-                case Receive():
-                    came = self._receive(deadline)
-                case Wait():
-                    self._wait(step.seconds, deadline)
-                case _:
-                    yield step
+            came = lost = None
+            try:
+                match step:
+                    case Dial():
+                        self._dial(step, deadline)
+                    case Send():
+                        self._send(step, deadline)
+                    case Receive():
+                        came = self._receive(deadline)
+                    case Wait():
+                        self._wait(step.seconds, deadline)
+                    case _:
+                        yield step
+            except OSError as error:
+                lost = error
 
     def _dial(self, dial: Dial, deadline: Deadline) -> None:
         self._tcp.close()

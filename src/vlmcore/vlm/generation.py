@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -62,10 +64,11 @@ class CancelToken:
         True
     """
 
-    __slots__ = ("_event",)
+    __slots__ = ("_calls", "_event")
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._calls: list[Callable[[], None]] = []
 
     @property
     def cancelled(self) -> bool:
@@ -75,6 +78,24 @@ class CancelToken:
     def cancel(self) -> None:
         """Ask every generation that holds this token to stop within one token."""
         self._event.set()
+        for call in tuple(self._calls):
+            call()
+
+    @contextmanager
+    def calling(self, call: Callable[[], None]) -> Iterator[None]:
+        """
+        Have *call* called when the token is cancelled within the block, at once if it is already.
+
+        It is called in the thread that cancels, which may be a handler of signals, perhaps twice:
+        it has to be quick, and to wait for nothing.
+        """
+        self._calls.append(call)
+        try:
+            if self.cancelled:
+                call()
+            yield
+        finally:
+            self._calls.remove(call)
 
 
 _LIMITS = PromptLimits()

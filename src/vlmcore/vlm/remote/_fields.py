@@ -1,0 +1,36 @@
+"""Fields of what a server says: of the kind that is expected, or as if they were not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["items", "number", "part", "text"]
+
+_SHOWN = 200  # characters of a name or an id that are kept
+
+
+def part(fields: Any, name: str) -> Mapping[str, Any]:
+    """Take an object."""
+    value = fields.get(name) if isinstance(fields, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def items(fields: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Take a list of objects; what else is in it is left out."""
+    value = fields.get(name)
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def text(fields: Mapping[str, Any], name: str, *, is_name: bool = False) -> str:
+    """Take text."""
+    value = fields.get(name)
+    if not isinstance(value, str):
+        return ""
+    return value[:_SHOWN] if is_name else value
+
+
+def number(fields: Mapping[str, Any], name: str) -> int | None:
+    """Take a count."""
+    value = fields.get(name)
+    return value if type(value) is int and value >= 0 else None
