@@ -163,7 +163,7 @@ class Source(Closing):
         first = start - start % _SECTOR
         last = stop + -stop % _SECTOR
         between = staging.take()[: last - first]
-        self._fill(direct_fd, between, first, min(last, self._size) - first)
+        self._fill(direct_fd, between, first, stop - first)
         _scatter(between, first, part)
 
     def _fill(self, fd: int, into: UInt8Array, start: int, needed: int) -> None:
