@@ -223,7 +223,7 @@ PACKS: dict[str, Callable[[], bytes]] = {
     "a-million-entries": lambda: many_entries(1_000_000),
     "entries-to-the-limit": lambda: many_entries(1 << 17),
     "unknown-format": lambda: v3(head(format="flashpack_v5")),
-    "no-format": lambda: v3(lambda footer: footer.pop("format")),
+    "no-format": lambda: v3(head(format=None)),
     "no-index": lambda: v3(lambda footer: footer.pop("index")),
     "index-no-list": lambda: v3(head(index={"a": 1})),
     "entry-no-object": lambda: v3(head(index=[1])),

@@ -141,7 +141,6 @@ class WeightLimits(Bounds):
         max_metadata_bytes: Size of what a header says beside the tensors.
         max_name_characters: Characters of the name of a tensor.
         max_rank: Axes of a tensor.
-        max_depth: Objects and lists inside each other in a header.
         max_blocks: Macroblocks of a pack.
         max_manifest_bytes: Size of the manifest beside a pack.
     """
@@ -152,6 +151,5 @@ class WeightLimits(Bounds):
     max_metadata_bytes: int = 2 * MIB
     max_name_characters: int = 1024
     max_rank: int = 64
-    max_depth: int = 16
     max_blocks: int = 256
     max_manifest_bytes: int = 64 * MIB

@@ -68,7 +68,7 @@ class DType(enum.Enum):
     @property
     def is_native(self) -> bool:
         """Whether NumPy has it without help."""
-        return str(self.storage.name) == self.value
+        return bool(self.storage.name == self.value)
 
     @property
     def numpy(self) -> np.dtype[Any]:

@@ -47,7 +47,7 @@ class WeightFile:
 
     def __attrs_post_init__(self) -> None:
         require_name("name", self.name, max_characters=_NAME_CHARACTERS)
-        _require_whole(size_bytes=self.size_bytes)
+        _require_whole(self.name, size_bytes=self.size_bytes)
 
 
 @attrs.frozen(kw_only=True)
@@ -84,7 +84,7 @@ class TensorEntry:
         require_member(DType, dtype=self.dtype)
         if type(self.shape) is not tuple:
             object.__setattr__(self, "shape", as_tuple(self.shape))
-        _require_whole(self.shape, file=self.file, start=self.start, stop=self.stop)
+        _require_whole(self.name, self.shape, file=self.file, start=self.start, stop=self.stop)
         needed = math.prod(self.shape) * self.dtype.itemsize
         if self.stop - self.start != needed:
             raise ContractError(
@@ -207,14 +207,16 @@ def _require_tensor_name(name: Any) -> None:
         raise ContractError("name", f"got {name!a:.90}, expected no path separators")
 
 
-def _require_whole(shape: Any = (), **numbers: Any) -> None:
+def _require_whole(of: str, shape: Any = (), **numbers: Any) -> None:
     if not isinstance(shape, tuple):
-        raise ContractError("shape", f"got {type(shape).__name__}, expected a tuple")
+        raise ContractError(f"shape of {of}", f"got {type(shape).__name__}, expected a tuple")
     for field, number in (*numbers.items(), *(("shape", length) for length in shape)):
         if type(number) is not int or not 0 <= number <= _MOST:
             is_short = not isinstance(number, int) or number.bit_length() < 80
             shown = f"{number!r:.40}" if is_short else "a huge one"
-            raise ContractError(field, f"got {shown}, expected a whole number from 0 to 2**63 - 1")
+            raise ContractError(
+                f"{field} of {of}", f"got {shown}, expected a whole number from 0 to 2**63 - 1"
+            )
 
 
 def _twice(entries: tuple[TensorEntry, ...]) -> str:

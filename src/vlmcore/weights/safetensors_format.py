@@ -167,9 +167,13 @@ def _entry(name: str, value: Any, *, file: int, base: int, limits: WeightLimits)
     require_at_most("max_rank", len(shape), limits.max_rank)
     if not all(type(offset) is int and offset >= 0 for offset in offsets):
         raise ContractError(f"{name!a:.90}", f"got data_offsets {offsets!a:.60}, expected bytes")
+    try:
+        dtype = DType.of_safetensors(value["dtype"])
+    except ContractError as error:
+        raise ContractError(f"dtype of {name!a:.90}", error.problem) from None
     return TensorEntry(
         name=name,
-        dtype=DType.of_safetensors(value["dtype"]),
+        dtype=dtype,
         shape=tuple(shape),
         file=file,
         start=base + offsets[0],
