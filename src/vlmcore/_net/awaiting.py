@@ -154,3 +154,4 @@ async def _sent(writer: asyncio.StreamWriter, send: Send) -> None:
         for at in range(0, len(part), _AT_A_TIME):
             writer.write(part[at : at + _AT_A_TIME])
             await writer.drain()
+            await asyncio.sleep(0)  # what has come is read before a write that fails drops it

@@ -114,11 +114,11 @@ class BlockingConnection:
                         self._early = early  # it has answered, and reads no more
                         self._is_stuck = True
                         return
-        except ConnectionError:
+        except (ConnectionError, ssl.SSLError):  # the second may say that the peer hung up, too
             if self.is_cut:
                 raise
             self._is_stuck = True
-            # What the peer said before it hung up tells more.
+            # What the peer said before tells more.
 
     def _receive(self, deadline: Deadline) -> bytes:
         early, self._early = self._early, None

@@ -1,19 +1,12 @@
-"""
-What a call does, step by step, for clients that block and clients for ``asyncio`` alike.
-
-A call is a generator: it says what is to be done next, and is given what came. It opens no socket,
-reads no clock and waits for nothing itself.
-"""
+"""What a call does, step by step, for clients that block and clients for ``asyncio`` alike."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-import attrs
-
+from vlmcore._net.http_parts import BrokenHttpError
 from vlmcore._net.public_urls import PublicUrl
-from vlmcore.endpoint import Endpoint
+from vlmcore._net.steps import Dial, Receive, Send, Steps, Wait
 from vlmcore.errors import (
     ContractError,
     MediaError,
@@ -23,7 +16,6 @@ from vlmcore.errors import (
 )
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
-from vlmcore_audio.minimax._http_parts import BrokenHttpError
 from vlmcore_audio.minimax._reading import AnswerReader, DownloadReader
 from vlmcore_audio.minimax._service import SERVICE
 from vlmcore_audio.minimax._terms import Terms
@@ -31,48 +23,19 @@ from vlmcore_audio.minimax.wire import MUSIC_PATH, PREPROCESS_PATH
 from vlmcore_audio.music import AudioFormat, MusicProgress
 
 if TYPE_CHECKING:
-    from vlmcore_audio.minimax._http import Exchange
+    from vlmcore._net.http_exchange import HttpExchange
 
-__all__ = ["Dial", "Receive", "Send", "Step", "Steps", "Wait", "music_call", "preprocess_call"]
+__all__ = ["MusicSteps", "music_call", "preprocess_call"]
 
 _HOPS = 3  # redirects that are followed to the audio
 _RETRIED = (1001, 1002)
 
 _Result = TypeVar("_Result")
 
-
-@attrs.frozen(kw_only=True)
-class Dial:
-    """Connect, encrypted; where only public hosts may be, to none of a network in here."""
-
-    endpoint: Endpoint
-    only_public: bool
+MusicSteps: TypeAlias = Steps[MusicProgress, _Result]
 
 
-@attrs.frozen(repr=False)
-class Send:
-    """Send these bytes. The key may be in them."""
-
-    parts: Sequence[bytes]
-
-
-@attrs.frozen
-class Receive:
-    """Wait for what comes, and give it; nothing means that no more comes."""
-
-
-@attrs.frozen
-class Wait:
-    """Wait for so many seconds."""
-
-    seconds: float
-
-
-Step: TypeAlias = Dial | Send | Receive | Wait | MusicProgress
-Steps: TypeAlias = Generator[Step, bytes | None, _Result]
-
-
-def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> Steps[MusicClip]:
+def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[MusicClip]:
     """Ask for music until there is some, as often as that is free, and fetch it."""
     limits = terms.limits
     attempt = 0
@@ -111,7 +74,7 @@ def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> Steps[MusicClip
         raise MusicProtocolError(SERVICE, f"it sent other audio than asked for: {error}") from None
 
 
-def preprocess_call(terms: Terms, body: bytes) -> Steps[dict[str, object]]:
+def preprocess_call(terms: Terms, body: bytes) -> MusicSteps[dict[str, object]]:
     """Let the service look at a recording, and give what it says."""
     reader = AnswerReader(AudioFormat().container, limits=terms.limits, redacted=terms.redacted)
     yield from _asked(terms, PREPROCESS_PATH, body, reader, attempt=1)
@@ -119,7 +82,9 @@ def preprocess_call(terms: Terms, body: bytes) -> Steps[dict[str, object]]:
     return dict(reader.document.fields)
 
 
-def _asked(terms: Terms, path: str, body: bytes, reader: AnswerReader, attempt: int) -> Steps[None]:
+def _asked(
+    terms: Terms, path: str, body: bytes, reader: AnswerReader, attempt: int
+) -> MusicSteps[None]:
     """Ask the service once. The key goes here, and nowhere else."""
     exchange = terms.new_exchange()
     endpoint = terms.region.endpoint
@@ -127,13 +92,14 @@ def _asked(terms: Terms, path: str, body: bytes, reader: AnswerReader, attempt: 
     yield Dial(endpoint=endpoint, only_public=False)
     yield Send(
         exchange.request(
-            endpoint,
+            host=endpoint.host_header,
             method="POST",
             target=path,
             headers=[
                 ("authorization", f"Bearer {terms.key.reveal()}"),
                 ("content-type", "application/json"),
                 ("accept", "text/event-stream, application/json"),
+                ("connection", "close"),
             ],
             body=body,
         )
@@ -147,7 +113,7 @@ def _asked(terms: Terms, path: str, body: bytes, reader: AnswerReader, attempt: 
         raise
 
 
-def _fetched(terms: Terms, text: str, limits: MusicLimits) -> Steps[bytearray]:
+def _fetched(terms: Terms, text: str, limits: MusicLimits) -> MusicSteps[bytearray]:
     """Fetch a file from wherever the service says it is, by the rules for such addresses."""
     most = limits.max_url_characters
     url = PublicUrl.parse(text, most_characters=most)
@@ -156,7 +122,14 @@ def _fetched(terms: Terms, text: str, limits: MusicLimits) -> Steps[bytearray]:
         reader = DownloadReader(limits)
         exchange = terms.new_exchange()
         yield Dial(endpoint=url.endpoint, only_public=True)
-        yield Send(exchange.request(url.endpoint, method="GET", target=url.target, headers=()))
+        yield Send(
+            exchange.request(
+                host=url.endpoint.host_header,
+                method="GET",
+                target=url.target,
+                headers=[("connection", "close")],
+            )
+        )
         yield from _read(exchange, reader, "downloading", 1)
         if reader.location is None:
             return reader.data
@@ -165,8 +138,8 @@ def _fetched(terms: Terms, text: str, limits: MusicLimits) -> Steps[bytearray]:
 
 
 def _read(
-    exchange: Exchange, reader: AnswerReader | DownloadReader, phase: str, attempt: int
-) -> Steps[None]:
+    exchange: HttpExchange, reader: AnswerReader | DownloadReader, phase: str, attempt: int
+) -> MusicSteps[None]:
     told = None
     while not exchange.is_done and not reader.is_over:
         data = yield Receive()

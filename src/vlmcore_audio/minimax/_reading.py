@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from vlmcore.errors import MusicProtocolError
+from vlmcore._net.events import EventReader
+from vlmcore._net.http_parts import Head
+from vlmcore.errors import LimitExceededError, MusicProtocolError
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax._assembly import Assembly
 from vlmcore_audio.minimax._documents import Document, read_document, refused
-from vlmcore_audio.minimax._events import EventReader
 from vlmcore_audio.minimax._hex import AudioSieve, HexAudio
-from vlmcore_audio.minimax._http_parts import Head
 from vlmcore_audio.minimax._service import SERVICE
 
 __all__ = ["AnswerReader", "DownloadReader"]
@@ -113,8 +113,7 @@ class AnswerReader:
             self._begun()
         self._take_text(self._sieve.finish())
         if self._is_stream:
-            for event in self._reader.finish():
-                self._take_event(event)
+            self._take_events(self._reader.finish())
             if self.events or self._head.status < 300:
                 return
         text = bytes(self._text)
@@ -134,8 +133,7 @@ class AnswerReader:
 
     def _take_text(self, text: bytes) -> None:
         if self._is_stream:
-            for event in self._reader.feed(text):
-                self._take_event(event)
+            self._take_events(self._reader.feed(text))
             return
         self._text += text
         most = self._limits.max_event_bytes
@@ -143,6 +141,15 @@ class AnswerReader:
             raise MusicProtocolError(
                 SERVICE, f"its answer is longer than max_event_bytes, {most:,}"
             )
+
+    def _take_events(self, events: Iterator[bytes]) -> None:
+        try:
+            for event in events:
+                self._take_event(event)
+        except LimitExceededError as error:
+            raise MusicProtocolError(
+                SERVICE, f"it sent an event longer than max_event_bytes, {error.allowed:,}"
+            ) from None
 
     def _take_event(self, event: bytes) -> None:
         self.events += 1

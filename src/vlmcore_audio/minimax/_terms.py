@@ -30,7 +30,7 @@ from vlmcore_audio.minimax.regions import Region
 from vlmcore_audio.minimax.wire import Delivery
 
 if TYPE_CHECKING:
-    from vlmcore_audio.minimax._http import Exchange
+    from vlmcore._net.http_exchange import HttpExchange
 
 __all__ = ["KEY_VARIABLE", "Retries", "Terms"]
 
@@ -99,7 +99,7 @@ class Terms:
     aigc_watermark: bool
     limits: MusicLimits
     tls: ssl.SSLContext
-    exchange_type: type[Exchange]
+    exchange_type: type[HttpExchange]
 
     @classmethod
     def agreed(
@@ -130,7 +130,7 @@ class Terms:
         if hosts is not None:
             hosts = tuple(_host(name) for name in _texts(hosts))
         with optional_dependency("audio", "h11"):
-            from vlmcore_audio.minimax import _http  # noqa: PLC0415 - the door
+            from vlmcore._net import http_exchange  # noqa: PLC0415 - the door
         key = Secret.from_env(KEY_VARIABLE)
         if key is None:
             raise ContractError(KEY_VARIABLE, "is not set in the environment, expected the key")
@@ -144,7 +144,7 @@ class Terms:
             aigc_watermark=aigc_watermark,
             limits=limits or MusicLimits(),
             tls=ssl.create_default_context(),
-            exchange_type=_http.Exchange,
+            exchange_type=http_exchange.HttpExchange,
         )
 
     @property
@@ -152,7 +152,7 @@ class Terms:
         """Whether the audio may lie elsewhere."""
         return self.delivery is Delivery.URL
 
-    def new_exchange(self) -> Exchange:
+    def new_exchange(self) -> HttpExchange:
         """Begin a request and its answer."""
         return self.exchange_type(max_head_bytes=self.limits.max_head_bytes)
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator
+from typing import TypeVar
 
+from vlmcore._net.awaiting import AwaitedConnection, Done
 from vlmcore._net.deadline import Deadline
-from vlmcore._net.lookup import Lookup, require_public
-from vlmcore._net.waiting import in_time
-from vlmcore.endpoint import Endpoint
 from vlmcore.errors import VlmcoreError
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
-from vlmcore_audio.minimax._calls import (
-    Dial,
-    Receive,
-    Send,
-    Steps,
-    Wait,
-    music_call,
-    preprocess_call,
-)
+from vlmcore_audio.minimax._calls import MusicSteps, music_call, preprocess_call
 from vlmcore_audio.minimax._terms import Retries, Terms
 from vlmcore_audio.minimax.covers import CoverFeature
 from vlmcore_audio.minimax.regions import Region
@@ -132,13 +121,17 @@ class AsyncMiniMaxMusic:
                     return CoverFeature.of(each)
         raise AssertionError  # a call ends with an answer, or an error
 
-    async def _driven(self, steps: Steps[_Result]) -> AsyncGenerator[MusicProgress | _Result, None]:
+    async def _driven(
+        self, steps: MusicSteps[_Result]
+    ) -> AsyncGenerator[MusicProgress | _Result, None]:
         """Do what a call says, and raise in words of ours what goes wrong."""
-        running = _Running(self._terms)
+        running = AwaitedConnection(self._terms.tls)
         problem: VlmcoreError | None = None
         try:
-            async for each in running.run(steps):
-                yield each
+            deadline = Deadline(self._terms.timeout_s)
+            async with contextlib.aclosing(running.run(steps, deadline)) as parts:
+                async for each in parts:
+                    yield each.result if isinstance(each, Done) else each
         except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
             problem = self._terms.translated(error, is_asked=running.is_asked, is_cancelled=False)
         finally:
@@ -146,85 +139,3 @@ class AsyncMiniMaxMusic:
             await running.close()
         if problem is not None:
             raise problem
-
-
-class _Running:
-    """A call that is under way."""
-
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
-        self._reader = asyncio.StreamReader()
-        self._writer: asyncio.StreamWriter | None = None
-        self._sending: asyncio.Task[None] | None = None
-        self._deadline = Deadline(terms.timeout_s)
-        self.is_asked = False
-
-    async def run(self, steps: Steps[_Result]) -> AsyncIterator[MusicProgress | _Result]:
-        came: bytes | None = None
-        while True:
-            try:
-                step = steps.send(came)
-            except StopIteration as end:
-                yield end.value
-                return
-            came = None
-            match step:
-                case Dial():
-                    await self._dial(step)
-                case Send():
-                    self._send(step)
-                case Receive():
-                    came = await self._in_time(self._reader.read(_AT_A_TIME))
-                case Wait():
-                    self.is_asked = False
-                    await self._in_time(asyncio.sleep(step.seconds))
-                case MusicProgress():
-                    yield step
-
-    async def close(self) -> None:
-        """End the connection, at once; the event loop closes its socket in its next rounds."""
-        if self._writer is not None:
-            self._writer.transport.abort()
-            self._writer = None
-        if self._sending is not None:
-            self._sending.cancel()
-            await asyncio.gather(self._sending, return_exceptions=True)
-            self._sending = None
-        for _ in range(3):
-            await asyncio.sleep(0)
-
-    async def _dial(self, dial: Dial) -> None:
-        await self.close()
-        endpoint = dial.endpoint
-        found = await self._in_time(Lookup(endpoint).awaited())
-        if dial.only_public:
-            require_public(endpoint, found)
-        for i, (*_, address) in enumerate(found):
-            try:
-                await self._in_time(self._open(str(address[0]), endpoint))
-                break
-            except OSError:
-                if i == len(found) - 1:
-                    raise
-
-    async def _open(self, address: str, endpoint: Endpoint) -> None:
-        self._reader, self._writer = await asyncio.open_connection(
-            address, endpoint.port, ssl=self._terms.tls, server_hostname=endpoint.host
-        )
-
-    def _send(self, send: Send) -> None:
-        """Begin to send. The answer is read meanwhile: who refuses a recording may not read it."""
-        self.is_asked = True
-        assert self._writer is not None
-        self._sending = asyncio.ensure_future(_sent(self._writer, send))
-
-    async def _in_time(self, action: Coroutine[Any, Any, _Result]) -> _Result:
-        return await in_time(action, self._deadline.rest_s)
-
-
-async def _sent(writer: asyncio.StreamWriter, send: Send) -> None:
-    for part in send.parts:
-        for at in range(0, len(part), _AT_A_TIME):
-            writer.write(part[at : at + _AT_A_TIME])
-            await writer.drain()
-            await asyncio.sleep(0)  # what has come is read before a write that fails drops it

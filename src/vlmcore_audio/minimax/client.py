@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import ssl
 import threading
 from collections.abc import Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
+from vlmcore._net.blocking import BlockingConnection
 from vlmcore._net.deadline import Deadline
-from vlmcore._net.tcp import TcpConnection
 from vlmcore.errors import VlmcoreError
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
-from vlmcore_audio.minimax._calls import (
-    Dial,
-    Receive,
-    Send,
-    Steps,
-    Wait,
-    music_call,
-    preprocess_call,
-)
+from vlmcore_audio.minimax._calls import MusicSteps, music_call, preprocess_call
 from vlmcore_audio.minimax._terms import Retries, Terms
 from vlmcore_audio.minimax.covers import CoverFeature
 from vlmcore_audio.minimax.regions import Region
@@ -80,7 +71,7 @@ class MiniMaxMusic:
             limits=limits,
         )
         self._lock = threading.Lock()
-        self._running: set[_Running] = set()
+        self._running: set[BlockingConnection] = set()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._terms.region})"
@@ -160,20 +151,20 @@ class MiniMaxMusic:
     ) -> None:
         self.close()
 
-    def _streamed(self, steps: Steps[_Result]) -> Iterator[MusicProgress | _Result]:
+    def _streamed(self, steps: MusicSteps[_Result]) -> Iterator[MusicProgress | _Result]:
         yield (yield from self._driven(steps))
 
-    def _driven(self, steps: Steps[_Result]) -> Generator[MusicProgress, None, _Result]:
+    def _driven(self, steps: MusicSteps[_Result]) -> Generator[MusicProgress, None, _Result]:
         """Do what a call says, and raise in words of ours what goes wrong."""
-        running = _Running(self._terms)
+        running = BlockingConnection(self._terms.tls)
         with self._lock:
             self._running.add(running)
         problem: VlmcoreError | None = None
         try:
-            result = yield from running.run(steps)
+            result = yield from running.run(steps, Deadline(self._terms.timeout_s))
         except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
             problem = self._terms.translated(
-                error, is_asked=running.is_asked, is_cancelled=running.is_cancelled
+                error, is_asked=running.is_asked, is_cancelled=running.is_cut
             )
         finally:
             steps.close()
@@ -183,80 +174,3 @@ class MiniMaxMusic:
         if problem is not None:
             raise problem
         return result
-
-
-class _Running:
-    """A call that is under way."""
-
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
-        self._tcp = TcpConnection()
-        self._cancelled = threading.Event()
-        self._early: bytes | None = None  # what came before all was sent
-        self.is_asked = False
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self._cancelled.is_set()
-
-    def cut(self) -> None:
-        self._cancelled.set()
-        self._tcp.cut()
-
-    def close(self) -> None:
-        self._tcp.close()
-
-    def run(self, steps: Steps[_Result]) -> Generator[MusicProgress, None, _Result]:
-        deadline = Deadline(self._terms.timeout_s)
-        came: bytes | None = None
-        while True:
-            try:
-                step = steps.send(came)
-            except StopIteration as end:
-                result: _Result = end.value
-                return result
-            came = None
-            match step:
-                case Dial():
-                    self._dial(step, deadline)
-                case Send():
-                    self._send(step, deadline)
-                case Receive():
-                    came = self._receive(deadline)
-                case Wait():
-                    self._wait(step.seconds, deadline)
-                case MusicProgress():
-                    yield step
-
-    def _dial(self, dial: Dial, deadline: Deadline) -> None:
-        self._tcp.close()
-        self._tcp = TcpConnection()
-        if self.is_cancelled:  # before there was something to cut
-            self._tcp.cut()
-        self._tcp.open(dial.endpoint, self._terms.tls, deadline, only_public=dial.only_public)
-
-    def _send(self, send: Send, deadline: Deadline) -> None:
-        self.is_asked = True
-        try:
-            for part in send.parts:
-                rest = memoryview(part)
-                while rest:
-                    sent = self._tcp.send_some(rest, deadline)
-                    rest = rest[sent:]
-                    if not sent and (early := self._tcp.arrived()) is not None:
-                        self._early = early  # it has answered, and reads no more
-                        return
-        except (ConnectionError, ssl.SSLError):  # the second may say that the peer hung up, too
-            if self.is_cancelled:
-                raise
-            # What the service said before tells more.
-
-    def _receive(self, deadline: Deadline) -> bytes:
-        early, self._early = self._early, None
-        return self._tcp.receive(deadline) if early is None else early
-
-    def _wait(self, seconds: float, deadline: Deadline) -> None:
-        self.is_asked = False
-        if self._cancelled.wait(min(seconds, deadline.left_s())):
-            raise ConnectionAbortedError
-        deadline.left_s()

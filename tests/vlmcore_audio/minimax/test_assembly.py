@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from music_cases import encoded
+from vlmcore._net.http_parts import Head
 from vlmcore.errors import MusicIncompleteError, MusicProtocolError
 from vlmcore.limits import MusicLimits
 from vlmcore.secrets import redact
 from vlmcore_audio.containers import Container
-from vlmcore_audio.minimax._http_parts import Head
 from vlmcore_audio.minimax._reading import AnswerReader
 
 STREAM = Head(status=200, headers={"content-type": "text/event-stream"})

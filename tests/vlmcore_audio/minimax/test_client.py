@@ -38,6 +38,7 @@ from music_cases import (
     stream_head,
     streams,
 )
+from vlmcore._net.http_exchange import HttpExchange
 from vlmcore.errors import (
     ContractError,
     MusicBlockedError,
@@ -54,7 +55,6 @@ from vlmcore.limits import MusicLimits
 from vlmcore.secrets import Secret
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
-from vlmcore_audio.minimax._http import Exchange
 from vlmcore_audio.minimax._terms import Terms
 from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
 from vlmcore_audio.minimax.client import MiniMaxMusic, Retries
@@ -72,7 +72,7 @@ TERMS = Terms(
     aigc_watermark=False,
     limits=MusicLimits(),
     tls=ssl.create_default_context(),
-    exchange_type=Exchange,
+    exchange_type=HttpExchange,
 )
 
 

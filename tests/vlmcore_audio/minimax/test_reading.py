@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from music_cases import DONE, document, event
+from vlmcore._net.events import EventReader
+from vlmcore._net.http_parts import Head
 from vlmcore.errors import (
     MusicBalanceError,
     MusicBlockedError,
@@ -27,8 +29,6 @@ from vlmcore.errors import (
 from vlmcore.limits import MusicLimits
 from vlmcore.secrets import redact
 from vlmcore_audio.containers import Container
-from vlmcore_audio.minimax._events import EventReader
-from vlmcore_audio.minimax._http_parts import Head
 from vlmcore_audio.minimax._reading import AnswerReader
 
 STREAM = Head(status=200, headers={"content-type": "text/event-stream; charset=utf-8"})
