@@ -9,26 +9,26 @@ from functools import partial
 
 import attrs
 
-from vlmcore.errors import PolicyError, PolicyUnavailableError
+from vlmcore.errors import PolicyError
 from vlmcore_robotics.servers._keepalive import watch_peer
 from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection, encode_message
 
 __all__ = ["Listener", "Request", "Visit"]
 
-_MOST_HANDSHAKES = 64  # under way at once; the oldest gives way
+_MOST_WAITING = 64  # connections that are not welcome yet; the oldest gives way
 _WAITING_CONNECTIONS = 128  # in the kernel, until they are taken
 
 
 class _Due(enum.Enum):
     """What a peer has to do in time."""
 
-    HANDSHAKE = "say what it is"
+    WELCOME = "say what it is, while there is room for it"
     MESSAGE = "end a message that has begun to come"
     TAKING = "take what it is told"
     FAREWELL = "take what is left, once nothing more is said"
 
 
-_WITHIN_S = {_Due.HANDSHAKE: 5.0, _Due.MESSAGE: 30.0, _Due.TAKING: 30.0, _Due.FAREWELL: 1.0}
+_WITHIN_S = {_Due.WELCOME: 5.0, _Due.MESSAGE: 30.0, _Due.TAKING: 30.0, _Due.FAREWELL: 1.0}
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -63,10 +63,17 @@ class Request:
 
 
 class Visit:
-    """One connection, after its handshake."""
+    """
+    One connection, after its handshake.
 
-    def __init__(self, connection: _Connection) -> None:
+    Attributes:
+        is_welcome: Whether it is served. A client that is one too many has a few seconds to ask,
+            and be told; ZeroMQ's own word for no would make a stock client wait for ever.
+    """
+
+    def __init__(self, connection: _Connection, *, is_welcome: bool) -> None:
         self._connection = connection
+        self.is_welcome = is_welcome
 
     @property
     def gone(self) -> asyncio.Future[None]:
@@ -90,7 +97,7 @@ class Listener:
     Args:
         visit: Is awaited for each connection; once it returns, the connection is closed.
         policy: What the policy is called.
-        max_clients: How many may be connected; others are told that it is busy.
+        max_clients: How many are welcome at once.
     """
 
     def __init__(
@@ -100,7 +107,8 @@ class Listener:
         self._policy = policy
         self._max_clients = max_clients
         self._server: asyncio.Server | None = None
-        self._shaking: dict[_Connection, None] = {}  # hands; the oldest first
+        self._waiting: dict[_Connection, None] = {}  # to be welcome; the oldest first
+        self._welcome: set[_Connection] = set()
         self._visits: dict[_Connection, asyncio.Future[None]] = {}
 
     async def open(self, *, host: str, port: int, max_bytes: int) -> int:
@@ -123,7 +131,7 @@ class Listener:
     async def close(self) -> None:
         """Hang up on everybody, within a second where something is left to be taken."""
         self.stop_accepting()
-        for connection in tuple(self._shaking):
+        for connection in tuple(self._waiting):
             connection.abort()
         visits = dict(self._visits)
         for connection, visiting in visits.items():
@@ -134,29 +142,32 @@ class Listener:
 
     def begin(self, connection: _Connection) -> None:
         """Note a connection whose handshake begins."""
-        if len(self._shaking) >= _MOST_HANDSHAKES:
-            oldest = next(iter(self._shaking))
-            del self._shaking[oldest]
+        if len(self._waiting) >= _MOST_WAITING:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
             oldest.abort()
-        self._shaking[connection] = None
+        self._waiting[connection] = None
 
-    def admit(self, connection: _Connection) -> str | None:
-        """Begin a visit; or say why there is none."""
-        self.leave(connection)
-        if len(self._visits) >= self._max_clients:
-            return f"busy: {len(self._visits)} clients are connected"
-        self._visits[connection] = asyncio.ensure_future(self._begin_visit(connection))
-        return None
+    def admit(self, connection: _Connection) -> bool:
+        """Begin a visit; return whether it is welcome."""
+        is_welcome = len(self._welcome) < self._max_clients
+        if is_welcome:
+            del self._waiting[connection]
+            self._welcome.add(connection)
+        visit = Visit(connection, is_welcome=is_welcome)
+        self._visits[connection] = asyncio.ensure_future(self._run(visit, connection))
+        return is_welcome
 
     def leave(self, connection: _Connection) -> None:
-        """Note a connection whose handshake has ended, or will not."""
-        self._shaking.pop(connection, None)
+        """Note a connection that is gone."""
+        self._waiting.pop(connection, None)
+        self._welcome.discard(connection)
 
-    async def _begin_visit(self, connection: _Connection) -> None:
+    async def _run(self, visit: Visit, connection: _Connection) -> None:
         try:
-            await self._visit(Visit(connection))
+            await self._visit(visit)
         finally:
-            self._visits.pop(connection, None)
+            del self._visits[connection]
             connection.hang_up()
 
 
@@ -172,7 +183,6 @@ class _Connection(asyncio.BufferedProtocol):
     def __init__(self, listener: Listener, *, policy: str, max_bytes: int) -> None:
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._listener = listener
-        self._policy = policy
         self._zmtp = ZmtpConnection(SocketKind.ROUTER, policy=policy, max_bytes=max_bytes)
         self._is_admitted = False
         self._is_full = False
@@ -185,7 +195,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._transport = transport
         watch_peer(transport.get_extra_info("socket"))
         self._listener.begin(self)
-        self._expect(_Due.HANDSHAKE)
+        self._expect(_Due.WELCOME)
         self._flush()
 
     def get_buffer(self, _sizehint: int) -> memoryview:
@@ -265,12 +275,10 @@ class _Connection(asyncio.BufferedProtocol):
     def _greet(self) -> None:
         """Let the peer in, once it has said what it is."""
         if self._zmtp.is_greeted and not self._is_admitted:
-            busy = self._listener.admit(self)
-            if busy is not None:
-                raise PolicyUnavailableError(self._policy, busy)
             self._is_admitted = True
             self._zmtp.accept()
-            self._expect_no_more(_Due.HANDSHAKE)
+            if self._listener.admit(self):
+                self._expect_no_more(_Due.WELCOME)
 
     def _refuse(self, words: str) -> None:
         """Hang up; ZeroMQ has no words for a reason after the handshake."""

@@ -127,6 +127,7 @@ class GrootServer(Server):
         super().__init__(Address(host=host, port=port, allow_remote=allow_remote), "tcp")
         self._token = api_token
         self._join_states = join_states
+        self._max_clients = max_clients
         self._max_requests = max_requests
         self._codec = GrootCodec(
             policy=runtime.info.name,
@@ -164,7 +165,7 @@ class GrootServer(Server):
         session = uuid.uuid4().hex
         try:
             while (request := await visit.receive()) is not None:
-                busy = self._busy()
+                busy = self._busy(visit)
                 if busy is not None:
                     visit.answer(request, self._codec.encode_failure(busy))
                     continue
@@ -179,9 +180,11 @@ class GrootServer(Server):
             self._in_hand.discard(task)
             self._runtime.end_session(session)
 
-    def _busy(self) -> str | None:
+    def _busy(self, visit: Visit) -> str | None:
         if self._is_stopping:
             return "the server stops"
+        if not visit.is_welcome:
+            return f"busy: {self._max_clients} clients are connected"
         if len(self._in_hand) >= self._max_requests:
             return f"busy: {len(self._in_hand)} in hand"
         return None
