@@ -10,6 +10,7 @@ import numpy as np
 
 from vlmcore.charts.chart import Chart
 from vlmcore.charts.drawing import draw_svg
+from vlmcore.errors import VlmcoreError
 
 if TYPE_CHECKING:
     from vlmcore_audio.clips import MusicClip
@@ -40,15 +41,21 @@ def waveform_chart(clip: MusicClip) -> Chart:
 
 def clip_html(clip: MusicClip) -> str:
     """Write a player, what is known of the clip, and its waveform."""
-    said = (
-        f"{clip.duration_s:.1f} s, {clip.sample_rate_hz} Hz, "
-        f"{'stereo' if clip.channels == 2 else 'mono' if clip.channels == 1 else clip.channels}, "
-        f"peak {clip.peak:.2f}"
-    )
     kind, data = clip.playable
     player = "<p>It is too large to be played here: save it.</p>"
     if len(data) <= _LARGEST_PLAYER << 20:
         source = f"data:{kind};base64,{b64encode(data).decode()}"
         player = f'<audio controls preload="none" src="{source}"></audio>'
-    picture = draw_svg(waveform_chart(clip)) if len(clip.samples) else ""
+    try:
+        said, picture = _known(clip), draw_svg(waveform_chart(clip)) if len(clip.samples) else ""
+    except VlmcoreError as error:  # a browser may play what cannot be decoded here
+        said, picture = str(error), ""
     return f"<div>{player}<p>{html.escape(said)}</p>{picture}</div>"
+
+
+def _known(clip: MusicClip) -> str:
+    return (
+        f"{clip.duration_s:.1f} s, {clip.sample_rate_hz} Hz, "
+        f"{'stereo' if clip.channels == 2 else 'mono' if clip.channels == 1 else clip.channels}, "
+        f"peak {clip.peak:.2f}"
+    )

@@ -12,7 +12,8 @@ from vlmcore._optional import optional_dependency
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._files import read_bytes
 from vlmcore.cli._terminal import Terminal
-from vlmcore.errors import ContractError, EndpointError, MissingDependencyError, VlmcoreError
+from vlmcore.errors import ContractError, EndpointError, MusicError
+from vlmcore_audio.cli._keeping import keep
 from vlmcore_audio.cli._progress import ProgressLine
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import SAMPLE_RATES_HZ, Container
@@ -141,21 +142,14 @@ def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser) -> E
         parser.error(f"{option}: {error.problem}")
     except EndpointError as error:
         parser.error(f"--url: {error}")
-    line = ProgressLine(terminal, quiet=arguments.quiet)
     try:
-        with client:
+        with client, ProgressLine(terminal, quiet=arguments.quiet) as line:
             clip = next(each for each in steps if isinstance(each, MusicClip) or line.show(each))
-        line.end()
-        assert isinstance(clip, MusicClip)
-        clip.save(arguments.output)
-        terminal.line(f"{arguments.output}: {clip.duration_s:.1f} s, {clip.sample_rate_hz} Hz")
-    except MissingDependencyError:
-        raise
-    except VlmcoreError as error:
-        line.end()
+    except MusicError as error:
         terminal.complain(f"vlmcore: {error}")
         return ExitCode.INCOMPLETE
-    return ExitCode.DONE
+    assert isinstance(clip, MusicClip)
+    return keep(clip, arguments.output, terminal)
 
 
 def _request(arguments: argparse.Namespace) -> MusicRequest:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 from vlmcore.cli._terminal import Terminal
 from vlmcore_audio.music import MusicProgress
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["ProgressLine"]
 
@@ -17,6 +23,8 @@ class ProgressLine:
     """
     Writes over itself where a person watches; elsewhere each phase is a line of its own.
 
+    That nobody can read it does not end the call, which costs money. Leaving it takes it away.
+
     Args:
         terminal: Where lines go.
         quiet: Whether nothing is shown.
@@ -25,7 +33,7 @@ class ProgressLine:
     def __init__(self, terminal: Terminal, *, quiet: bool) -> None:
         self._terminal = terminal
         self._quiet = quiet
-        self._is_watched = sys.stderr.isatty()
+        self._is_watched = sys.stderr is not None and sys.stderr.isatty()
         self._phase = ""
         self._shown_at_s = 0.0
         self._width = 0
@@ -34,22 +42,39 @@ class ProgressLine:
         """Show how far it is, unless that was shown just now; the call goes on: False."""
         if self._quiet:
             return False
-        if not self._is_watched:
-            if progress.phase != self._phase:
-                self._terminal.note(f"{progress.phase} ...")
-        elif progress.phase != self._phase or time.monotonic() - self._shown_at_s >= _EVERY_S:
-            self._shown_at_s = time.monotonic()
-            size = f" {progress.received_bytes / 1e6:.1f} MB" if progress.received_bytes else ""
-            text = f"{progress.phase} ...{size}"
-            sys.stderr.write(f"\r{text.ljust(self._width)}")
-            sys.stderr.flush()
-            self._width = len(text)
+        is_new = progress.phase != self._phase
         self._phase = progress.phase
+        with contextlib.suppress(OSError):
+            if self._is_watched:
+                self._watched(progress, is_new=is_new)
+            elif is_new:
+                self._terminal.note(f"{progress.phase} ...")
         return False
 
-    def end(self) -> None:
-        """Take the line away."""
+    def _watched(self, progress: MusicProgress, *, is_new: bool) -> None:
+        now_s = time.monotonic()
+        if not is_new and now_s - self._shown_at_s < _EVERY_S:
+            return
+        self._shown_at_s = now_s
+        size = f" {progress.received_bytes / 1e6:.1f} MB" if progress.received_bytes else ""
+        text = f"{progress.phase} ...{size}"
+        self._write(text.ljust(self._width))
+        self._width = len(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._width:
-            sys.stderr.write(f"\r{' ' * self._width}\r")
-            sys.stderr.flush()
-            self._width = 0
+            with contextlib.suppress(OSError):
+                self._write(" " * self._width + "\r")
+
+    @staticmethod
+    def _write(text: str) -> None:
+        sys.stderr.write(f"\r{text}")
+        sys.stderr.flush()

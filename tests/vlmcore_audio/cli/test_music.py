@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import soundfile
@@ -17,7 +20,9 @@ from architecture.tree import ROOT
 from music_cases import (
     CDN,
     DONE,
+    KEY,
     Asked,
+    Script,
     ScriptedMiniMax,
     document,
     encoded,
@@ -32,7 +37,8 @@ from vlmcore.cli._exit_codes import ExitCode
 
 SOFT = ("--prompt", "soft piano", "--instrumental")
 CHILD = """
-import sys
+import os, signal, socket, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner in the background ignores it
 from music_cases import routed
 from vlmcore.cli import main
 with routed(int(sys.argv[1])):
@@ -41,11 +47,12 @@ sys.exit(code)
 """
 
 
-def started(minimax: ScriptedMiniMax, *words: str) -> subprocess.Popen[bytes]:
-    """Run the command in a process of its own, whose internet is *minimax*."""
+def started(minimax: ScriptedMiniMax, *words: str, first: str = "") -> subprocess.Popen[bytes]:
+    """Run the command in a process of its own, whose internet is *minimax*, after *first*."""
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])
+    program = CHILD.replace("with routed", f"{first}\nwith routed")
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(minimax.port), "music", *words],
+        [sys.executable, "-c", program, str(minimax.port), "music", *words],
         env={**os.environ, "PYTHONPATH": paths},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -203,3 +210,123 @@ def test_what_cannot_be_written_costs_no_money(minimax: ScriptedMiniMax, tmp_pat
     os.mkfifo(path)
     assert main(["music", "generate", *SOFT, "-o", str(path)]) == ExitCode.USAGE
     assert minimax.asked == []
+
+
+def held(begin: bytes) -> tuple[threading.Event, Script]:
+    """A script that sends *begin*, and then nothing until the client is gone."""
+    begun = threading.Event()
+
+    def script(_: Asked) -> Iterable[bytes]:
+        yield begin
+        begun.set()
+        while True:
+            yield b": ping\n\n" if begin.startswith(stream_head()) else b"\n"
+            time.sleep(0.01)
+
+    return begun, script
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for one process")
+@pytest.mark.parametrize(
+    "phase", ["looking up", "asking", "making", "waiting", "downloading", "saving"]
+)
+def test_ctrl_c_ends_the_command_without_half_a_song(
+    phase: str, minimax: ScriptedMiniMax, tmp_path: Path
+) -> None:
+    """
+    Whatever it waits for: no traceback, nothing written, what stood there stands there still.
+    """
+    song = event(encoded("MP3").hex())
+    place = says(document(f"https://{CDN}/song.mp3"))
+    begun, script = {
+        "asking": held(b"HTTP/1.1 200 OK\r\n"),
+        "making": held(stream_head() + song[:2000]),
+        "downloading": held(b"HTTP/1.1 200 OK\r\n\r\n" + encoded("MP3")),
+    }.get(phase, (None, says(document(None, code=1002)) if phase == "waiting" else streams(song)))
+    minimax.scripts = [place, script] if phase == "downloading" else [script]
+    slow = "lambda *_, **__: sys.stderr.write('waiting ...\\n') and time.sleep(60)"
+    first = {"looking up": f"socket.getaddrinfo = {slow}", "saving": f"os.fsync = {slow}"}
+    path = tmp_path / "song.mp3"
+    path.write_bytes(b"before")
+    before = set(tmp_path.iterdir())
+
+    words = ["--delivery", "url"] if phase == "downloading" else []
+    process = started(
+        minimax, "generate", *SOFT, *words, "-o", str(path), first=first.get(phase, "")
+    )
+    assert process.stderr is not None
+    assert begun.wait(60) if begun else b"waiting ...\n" in iter(process.stderr.readline, b"")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+
+    assert (ExitCode.INTERRUPTED, b"") == (process.returncode, out)
+    assert b"Traceback" not in err
+    assert (b"before", before) == (path.read_bytes(), set(tmp_path.iterdir()))
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="there is no /proc")
+def test_the_key_is_in_no_list_of_processes_and_no_other_process_is_started(
+    minimax: ScriptedMiniMax, tmp_path: Path
+) -> None:
+    """
+    What it is started with can be read by everybody, and a child would inherit the environment.
+    """
+    begun, script = held(stream_head())
+    minimax.scripts = [script]
+    births = ("subprocess.Popen", "os.fork", "os.exec", "os.posix_spawn", "os.system")
+    watch = f"sys.addaudithook(lambda event, _: event in {births} and os._exit(99))"
+    process = started(minimax, "generate", *SOFT, "-o", str(tmp_path / "a.mp3"), first=watch)
+    assert begun.wait(60)
+    words = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert b"generate" in words
+    assert KEY.encode() not in words
+
+
+class Broken(io.StringIO):
+    """A stream whose reader has gone."""
+
+    def write(self, _: str, /) -> int:
+        raise BrokenPipeError
+
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+class BrokenTerminal(Broken):
+    """A terminal that was closed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [None, Broken(), BrokenTerminal()])
+def test_a_song_is_written_though_nobody_reads_how_far_it_is(
+    stream: Any, minimax: ScriptedMiniMax, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    It is paid for: ``2>&1 | head -1`` does not throw it away.
+    """
+    minimax.scripts = [streams(event(encoded("MP3").hex()), DONE)]
+    monkeypatch.setattr(sys, "stderr", stream)
+    path = tmp_path / "song.mp3"
+    assert main(["music", "generate", *SOFT, "-o", str(path)]) == 0
+    assert path.read_bytes() == encoded("MP3")
+
+
+def test_the_line_of_progress_is_taken_away_at_the_end(
+    minimax: ScriptedMiniMax, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    What is written next begins at the margin.
+    """
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    minimax.scripts = [streams(event(encoded("MP3").hex()), event(None, code=1026, words="no"))]
+    assert main(["music", "generate", *SOFT, "-o", str(tmp_path / "song.mp3")]) == 1
+    *_, blank, told = screen.getvalue().split("\r")
+    assert (" " * len(blank), "vlmcore: MiniMax: no (code 1026, trace t-1)\n") == (blank, told)
+    assert screen.getvalue().startswith("\rasking ...\rmaking ...")
