@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from secrets import token_hex
+from typing import BinaryIO
 
 from vlmcore.errors import ContractError
 
-__all__ = ["what_failed", "write_whole"]
+__all__ = ["what_failed", "whole_file", "write_whole"]
 
 _STEM = 60  # characters: a name as long as the file system allows must not get longer
+_OPEN_FILES = Path("/proc/self/fd")
 
 
 def what_failed(error: OSError) -> str:
@@ -33,8 +36,39 @@ def write_whole(name: str, data: bytes) -> None:
         ContractError: If it cannot be written, or is there and is no regular file. Its field is
             *name*.
     """
+    with whole_file(name) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def whole_file(name: str) -> Iterator[BinaryIO]:
+    """
+    Give a file to write to, which takes the place of *name* when the block ends without an error.
+
+    Until then *name* is what it was. Where the system knows files without a name, as Linux does,
+    nothing is left of it either, however the process ends. Links are followed, and kept.
+
+    Raises:
+        ContractError: If it cannot be written, or is there and is no regular file. Its field is
+            *name*; so it is for what the system does not do in the block.
+    """
     try:
-        _replace(_target(name), data)
+        path = _target(name)
+        # A name of its own for each call: others may write at once, or were killed while writing.
+        beside = path.with_name(f".{path.name[:_STEM]}.{token_hex(8)}.part")
+        try:
+            nameless = _open_nameless(path.parent)
+            with nameless or beside.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                if nameless is not None:
+                    _give_name(nameless, beside)
+            beside.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
     except OSError as error:
         raise ContractError(name, what_failed(error)) from None
 
@@ -53,16 +87,19 @@ def _target(name: str) -> Path:
     return path
 
 
-def _replace(path: Path, data: bytes) -> None:
-    # A name of its own for each call: others may write at once, or have been killed while writing.
-    beside = path.with_name(f".{path.name[:_STEM]}.{token_hex(8)}.part")
+def _open_nameless(folder: Path) -> BinaryIO | None:
+    if not hasattr(os, "O_TMPFILE") or not _OPEN_FILES.exists():
+        return None
     try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
+        fd = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except OSError:  # not every file system has them
+        return None
+    return os.fdopen(fd, "wb")
+
+
+def _give_name(file: BinaryIO, path: Path) -> None:
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:  # with the folder's descriptor Python follows the link that the system has for the file
+        os.link(_OPEN_FILES / str(file.fileno()), path.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
