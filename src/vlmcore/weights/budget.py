@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReadBudget"]
 
-_MIB = 1 << 20
+_MIB = 0x10_0000
 _PART_OF_FREE = 8  # of what the host has free, staging takes one part in so many
 
 
