@@ -18,19 +18,26 @@ __all__ = ["measure", "paint"]
 _ANCHORS = {Anchor.START: "lm", Anchor.MIDDLE: "mm", Anchor.END: "rm"}
 
 
-def paint(picture: Picture, *, supersampling: int) -> UInt8Array:
+def paint(
+    picture: Picture, *, supersampling: int, background: UInt8Array | None = None
+) -> UInt8Array:
     """
     Draw a picture.
 
     Args:
         picture: What is where.
         supersampling: How much larger shapes are drawn before they are made smaller.
+        background: What it is drawn over, of its size; ``None`` for paper.
 
     Returns:
         RGB, shape ``[H, W, 3]``.
     """
     width, height = picture.width_px, picture.height_px
-    large = Image.new("RGB", (width * supersampling, height * supersampling), PAPER)
+    size = (width * supersampling, height * supersampling)
+    if background is None:
+        large = Image.new("RGB", size, PAPER)
+    else:
+        large = Image.fromarray(background).resize(size, Image.Resampling.NEAREST)
     pen = ImageDraw.Draw(large)
     for shape in picture.shapes:
         match shape:

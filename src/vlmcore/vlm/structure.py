@@ -25,6 +25,7 @@ _ANSWER = DocumentLimits(
     max_depth=_LIMITS.max_answer_depth,
     max_nodes=_LIMITS.max_answer_nodes,
 )
+_MOST_PARTS = 16  # objects and lists between words that are looked at
 _QUOTED_CHARACTERS = 16_000
 _ENDS = {
     StopReason.LENGTH: "is cut: max_new_tokens were written",
@@ -185,7 +186,7 @@ def _parsed(text: str) -> Any:
     found = find_json(text)
     if found.is_cut:
         raise _NotSoError(("$", f"is no whole JSON: {whole.problem}")) from None
-    values = [value for part in found.parts for value in _read(part)]
+    values = [value for part in found.parts[:_MOST_PARTS] for value in _read(part)]
     if len(values) == 1:
         return values[0]
     if values:
