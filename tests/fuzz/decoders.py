@@ -30,6 +30,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore_robotics.clients._boundary import Boundary, Stage
 from vlmcore_robotics.clients._http_line import HttpLine
 from vlmcore_robotics.clients._websocket_line import WebSocketLine
+from vlmcore_robotics.clients._zmq_line import ZmqLine
 from vlmcore_robotics.wire._blobs import Blob
 from vlmcore_robotics.wire._npy import npy_layout
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
@@ -43,6 +44,7 @@ from vlmcore_robotics.wire.layouts import aloha_layout, droid_layout, libero_lay
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import info_from_metadata, metadata_from_info
+from vlmcore_robotics.wire.zmtp import SocketKind, ZmtpConnection, encode_message
 
 __all__ = ["DECODERS", "Decoder"]
 
@@ -237,6 +239,51 @@ def hear_http(data: bytes) -> None:
     feed(line, data)
 
 
+def hear_zeromq(data: bytes) -> None:
+    line = ZmqLine("arm", max_bytes=WireLimits().max_response_bytes)
+    line.feed(said_by(SocketKind.REP))
+    line.ask(b"\x80")
+    list(line.outgoing())
+    feed(line, data)
+
+
+def hear_peer(data: bytes) -> None:
+    """Let a server hear *data* instead of a greeting."""
+    peer = ZmtpConnection(SocketKind.ROUTER, policy="arm", max_bytes=1 << 20)
+    for i in range(0, len(data), 1 << 10):
+        peer.feed(data[i : i + (1 << 10)])
+        while peer.take() is not None:
+            peer.unsent.clear()
+
+
+def said_by(kind: SocketKind) -> bytes:
+    """Write what a peer says before messages."""
+    peer = ZmtpConnection(kind, policy="arm", max_bytes=0)
+    peer.accept()
+    return b"".join(peer.unsent)
+
+
+def of_zeromq() -> dict[str, Decoder]:
+    message = b"".join(encode_message([b"", b"\x81\xa6status\xa2ok"]))
+    large = b"".join(encode_message([b"hop", b"", bytes(256)]))
+    ping, refusal = b"\x04\x09\x04PING\0\0ab", b"\x04\x0b\x05ERROR\x04busy"
+    answers = (message, ping + message, refusal, large)
+    greeting = said_by(SocketKind.DEALER)
+
+    def hear_request(data: bytes) -> None:
+        hear_peer(greeting + data)
+
+    return {
+        "zeromq-line": Decoder(real=answers, decode=hear_zeromq, is_packed=False),
+        "zeromq-request": Decoder(
+            real=(message, ping + message, large), decode=hear_request, is_packed=False
+        ),
+        "zeromq-greeting": Decoder(
+            real=(greeting, greeting + message), decode=hear_peer, is_packed=False
+        ),
+    }
+
+
 def of_lines() -> dict[str, Decoder]:
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
@@ -254,4 +301,5 @@ DECODERS: Mapping[str, Decoder] = {
     **of_arrays(),
     **of_documents(),
     **of_lines(),
+    **of_zeromq(),
 }

@@ -152,7 +152,7 @@ class Listener:
         """Begin a visit; return whether it is welcome."""
         is_welcome = len(self._welcome) < self._max_clients
         if is_welcome:
-            del self._waiting[connection]
+            self._waiting.pop(connection, None)
             self._welcome.add(connection)
         visit = Visit(connection, is_welcome=is_welcome)
         self._visits[connection] = asyncio.ensure_future(self._run(visit, connection))
