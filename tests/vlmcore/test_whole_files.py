@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from vlmcore._whole_files import what_failed, write_whole
+from vlmcore import _whole_files
+from vlmcore._whole_files import what_failed, whole_file, write_whole
 from vlmcore.errors import ContractError
 
 
@@ -26,6 +28,14 @@ def test_a_file_holds_all_afterwards(before: bytes | None, tmp_path: Path) -> No
     assert [path] == list(tmp_path.iterdir())
 
 
+class Breaking(io.FileIO):
+    """A file of which one method fails."""
+
+    def __init__(self, path: Path, at: str, error: BaseException) -> None:
+        super().__init__(path, "x")
+        setattr(self, at, mock.Mock(side_effect=error))
+
+
 @pytest.mark.parametrize("at", ["write", "flush", "fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
 def test_a_file_that_cannot_be_written_holds_what_it_held(
@@ -36,21 +46,11 @@ def test_a_file_that_cannot_be_written_holds_what_it_held(
     """
     path = tmp_path / "song.mp3"
     path.write_bytes(b"before")
-    opened = Path.open
-
-    def broken(self: Path, mode: str) -> object:
-        file = mock.MagicMock(wraps=opened(self, mode))
-        getattr(file, at).side_effect = error
-        file.__enter__.return_value = file
-        file.__exit__.side_effect = lambda *_: file.close()
-        return file
-
-    if at == "fsync":
-        monkeypatch.setattr(os, "fsync", mock.Mock(side_effect=error))
-    elif at == "replace":
-        monkeypatch.setattr(Path, "replace", mock.Mock(side_effect=error))
+    if at in ("write", "flush"):
+        monkeypatch.setattr(Path, "open", lambda path, _: Breaking(path, at, error))
     else:
-        monkeypatch.setattr(Path, "open", broken)
+        owner = os if at == "fsync" else Path
+        monkeypatch.setattr(owner, at, mock.Mock(side_effect=error))
     expected = ContractError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected) as caught:
         write_whole(str(path), b"after")
@@ -128,3 +128,88 @@ def test_what_the_system_did_not_do_is_said_in_a_few_words(error: OSError, said:
     Without the number, and without the name, which the caller knows.
     """
     assert said == what_failed(error)
+
+
+WRITER = """
+import sys, time
+from vlmcore._whole_files import whole_file
+with whole_file(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    print("half", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_the_old_file_is_there_until_the_new_one_is_whole(
+    has_nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Also where the system has no files without a name.
+    """
+    if not has_nameless:
+        monkeypatch.setattr(_whole_files, "_OPEN_FILES", tmp_path / "nowhere")
+    path = tmp_path / "song.mp3"
+    path.write_bytes(b"before")
+    with whole_file(str(path)) as file:
+        file.write(b"after")
+        file.flush()
+        assert b"before" == path.read_bytes()
+    assert b"after" == path.read_bytes()
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_what_fails_in_the_block_is_passed_on_and_nothing_is_left(
+    has_nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Neither of what was written nor of what was there.
+    """
+    if not has_nameless:
+        monkeypatch.setattr(_whole_files, "_OPEN_FILES", tmp_path / "nowhere")
+    path = tmp_path / "song.mp3"
+    path.write_bytes(b"before")
+    with pytest.raises(ValueError, match="range"), whole_file(str(path)) as file:
+        file.write(bytes([999]))
+    assert b"before" == path.read_bytes()
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="Linux has files without a name")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_process_that_is_ended_leaves_the_old_file_and_nothing_beside_it(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """
+    Also where it cannot tidy up any more.
+    """
+    path = tmp_path / "song.mp3"
+    path.write_bytes(b"before")
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert b"half\n" == child.stdout.readline()
+        child.send_signal(number)
+        child.wait(timeout=30)
+    assert b"before" == path.read_bytes()
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no mask of modes")
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_a_new_file_has_the_mode_that_new_files_have(
+    has_nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Not that of temporary files, which nobody else can read.
+    """
+    if not has_nameless:
+        monkeypatch.setattr(_whole_files, "_OPEN_FILES", tmp_path / "nowhere")
+    before = os.umask(0o027)
+    try:
+        write_whole(str(tmp_path / "song.mp3"), b"after")
+    finally:
+        os.umask(before)
+    assert 0o640 == (tmp_path / "song.mp3").stat().st_mode & 0o777
