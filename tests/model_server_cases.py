@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from vlmcore.vlm.remote import Retries
+from vlmcore.vlm.remote.retrying import Retries
 
 PROMPT_TOKENS = 21
 QUICK = Retries(first_s=0.0, longest_s=0.0, jitter=lambda: 0.0)

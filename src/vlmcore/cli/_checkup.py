@@ -15,11 +15,12 @@ import vlmcore
 from vlmcore.cli._extras import EXTRAS, Extra, installed_version, look_at
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
-from vlmcore.errors import MissingDependencyError
+from vlmcore.errors import MissingDependencyError, VlmcoreError
 from vlmcore.vlm.devices import Device, accelerators, host
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode
 from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.remote.providers import find_provider
 from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["Checkup", "Finding", "examine"]
@@ -27,6 +28,7 @@ __all__ = ["Checkup", "Finding", "examine"]
 _SHOWN = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HOME", "CUDA_VISIBLE_DEVICES")
 _SECRET = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _CORE = ("numpy", "attrs")
+_SHOWN_MODELS = 20
 
 
 @attrs.frozen
@@ -57,6 +59,7 @@ class Checkup:
         environment: Settings that models are loaded by. Secrets are only said to be set.
         embedded: Whether the embedded model answers.
         broken_commands: Plug-ins that could not add their command.
+        server: What the server that was named has; ``None`` if none was.
     """
 
     versions: dict[str, str]
@@ -67,11 +70,13 @@ class Checkup:
     environment: dict[str, str]
     embedded: Finding
     broken_commands: tuple[BrokenCommand, ...]
+    server: Finding | None = None
 
     @property
     def is_sound(self) -> bool:
-        """Whether vlmcore itself works; what is not installed is no fault."""
-        return self.embedded.works is not False
+        """Whether what was tried works; what is not installed is no fault."""
+        tried = (self.embedded, self.server)
+        return all(each is None or each.works is not False for each in tried)
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -81,8 +86,8 @@ class Checkup:
         return {**document, "sound": self.is_sound}
 
 
-def examine(*, load: LoadPredictor) -> Checkup:
-    """Look at everything; *load* loads the embedded model."""
+def examine(*, load: LoadPredictor, server: str | None = None) -> Checkup:
+    """Look at everything; *load* loads the embedded model; *server* is asked what it has."""
     found, no_accelerators = _accelerators()
     extras = tuple(look_at(name) for name in EXTRAS)
     throwaway = argparse.ArgumentParser().add_subparsers()
@@ -95,6 +100,7 @@ def examine(*, load: LoadPredictor) -> Checkup:
         environment=_environment(),
         embedded=_try_embedded(load),
         broken_commands=add_plugin_commands(throwaway),
+        server=None if server is None else _try_server(server),
     )
 
 
@@ -139,3 +145,22 @@ def _try_embedded(load: LoadPredictor) -> Finding:
         return Finding(works=False, text=f"fails: {type(error).__name__}: {error}")
     took_s = time.monotonic() - began_s
     return Finding(works=True, text=f"answers on {info.device}, {took_s:.1f} s with loading")
+
+
+def _try_server(server: str) -> Finding:
+    from vlmcore.vlm.remote.listing import list_models  # noqa: PLC0415 - what is of the network
+
+    began_s = time.monotonic()
+    is_provider = find_provider(server) is not None
+    try:
+        if is_provider:
+            models = list_models(provider=server)
+        else:
+            models = list_models(server.partition("#")[0])
+    except MissingDependencyError as error:
+        return Finding(works=None, text=f"not tried: {error}")
+    except VlmcoreError as error:
+        return Finding(works=False, text=str(error))
+    took_s = time.monotonic() - began_s
+    shown = ", ".join(models[:_SHOWN_MODELS]) + (" ..." if len(models) > _SHOWN_MODELS else "")
+    return Finding(works=True, text=f"answers in {took_s:.2f} s, and has {shown or 'no model'}")

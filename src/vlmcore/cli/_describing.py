@@ -24,6 +24,7 @@ __all__ = ["Describing"]
 _WARNINGS = {
     StopReason.LENGTH: "the answer is cut after {tokens} tokens: --max-new-tokens allows more",
     StopReason.REPETITION: "the model fell into a loop: what it wrote is not an answer",
+    StopReason.FILTERED: "the server withheld the answer, or the rest of it, for its content",
 }
 
 
@@ -123,14 +124,20 @@ class Describing:
     def _report(self, name: str, generation: Generation) -> None:
         warning = _WARNINGS.get(generation.stop_reason)
         if warning is not None:
-            self._complain(f"{name}: {warning.format(tokens=generation.new_tokens)}")
-        if generation.stop_reason is StopReason.REPETITION:
+            tokens = generation.new_tokens
+            tokens = self.options.max_new_tokens if tokens is None else tokens
+            self._complain(f"{name}: {warning.format(tokens=tokens)}")
+        if generation.stop_reason in (StopReason.REPETITION, StopReason.FILTERED):
             self._failures += 1
         timings = generation.timings
         if self.verbose and timings is not None:
             first = "none" if timings.first_token_s is None else f"{timings.first_token_s:.2f} s"
+            read, written = (
+                "an untold number of" if count is None else count
+                for count in (generation.prompt_tokens, generation.new_tokens)
+            )
             self.terminal.note(
-                f"{name}: {generation.prompt_tokens} tokens read, {generation.new_tokens} written "
+                f"{name}: {read} tokens read, {written} written "
                 f"in {timings.total_s:.2f} s, the first after {first}"
             )
 

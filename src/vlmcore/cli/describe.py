@@ -98,8 +98,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--model",
         default=EMBEDDED,
-        help="'embedded', a key or label of 'vlmcore catalog vlm', a folder, or a hub id "
-        "(default: %(default)s)",
+        help="'embedded', a key or label of 'vlmcore catalog vlm', a folder, a hub id, or one "
+        "behind a server: http://127.0.0.1:8000/v1#model, openai:model (default: %(default)s)",
     )
     group.add_argument(
         "--device", default="auto", help="auto, cpu, mps, cuda, cuda:1, xpu (default: %(default)s)"

@@ -25,17 +25,22 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
         help="what is installed, what is missing, and how to get it",
         description="Look at this installation: versions, devices, extras, settings, plug-ins, "
         "and whether the embedded model answers. Secrets are never shown.",
-        epilog="The exit code is 0 unless vlmcore itself is broken; extras that are not installed "
-        "are no fault.",
+        epilog="The exit code is 0 unless vlmcore itself is broken, or the server that was named "
+        "does not answer; extras that are not installed are no fault.",
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="look at a server of models too: http://127.0.0.1:8000/v1, or the name of a provider",
+    )
     parser.set_defaults(run=functools.partial(_run, load=load))
 
 
 def _run(arguments: argparse.Namespace, *, load: LoadPredictor) -> int:
     terminal = Terminal.standard()
-    checkup = examine(load=load)
+    checkup = examine(load=load, server=arguments.server)
     if arguments.json:
         terminal.document(checkup.document(), indent=2)
     else:
@@ -57,6 +62,8 @@ def _lines(checkup: Checkup) -> Iterator[str]:
     yield from ("", "Settings:")
     yield from (f"  {name:22} {value}" for name, value in checkup.environment.items())
     yield from ("", f"Embedded model: {checkup.embedded.text}")
+    if checkup.server is not None:
+        yield f"Server: {checkup.server.text}"
     for broken in checkup.broken_commands:
         yield f"Broken command {broken.name!r} ({broken.value}): {broken.reason}"
 

@@ -1,4 +1,4 @@
-"""The door to models on this machine; what is heavy is imported when `load_predictor` is called."""
+"""The door to models, here or behind a server; what is heavy is imported when one is loaded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import enum
 import os
 from typing import TypeVar
 
+import attrs
+
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
 from vlmcore.vlm.predictor import Predictor
+from vlmcore.vlm.remote.providers import names_a_server
 from vlmcore.vlm.residency import PROCESS, Residency
 from vlmcore.vlm.sources import EMBEDDED, resolve_model
 
@@ -30,7 +33,7 @@ def load_predictor(
     residency: Residency | None = None,
 ) -> Predictor:
     """
-    Load a model onto this machine.
+    Load a model onto this machine, or make a predictor of one that is behind a server.
 
     A model of the hub is downloaded when it is not in the cache. Use the result as a context
     manager, or close it, to give its memory back. Loading what is loaded already, in the same form,
@@ -39,7 +42,10 @@ def load_predictor(
     Args:
         model: ``"embedded"`` (part of the package, needs no hub); a key or label of the catalog, as
             ``"qwen3-vl-4b"``; a folder, as ``"./models/mine"``; or a hub id, as ``"org/name"``.
-            In this order.
+            In this order. Or a model behind a server, as ``"http://127.0.0.1:8000/v1#model"``, or
+            ``"openai:model"`` with the name of a provider, whose key is in the environment; it is
+            placed already, and the other arguments are left alone. Its class takes more arguments:
+            `vlmcore.vlm.remote`.
         device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"xpu"`` or ``"mps"``.
         dtype: The number format of the weights: ``"auto"``, ``"bfloat16"``, ``"float16"`` or
             ``"float32"``.
@@ -53,7 +59,8 @@ def load_predictor(
         ModelAccessError: If the model is not found, gated, or its hub is out of reach.
         UnsupportedModelError: If it is not of a kind that can be run here, or not so.
         ModelMemoryError: If it does not fit into the memory that is free.
-        ModelError: If its files are damaged.
+        ModelError: If its files are damaged, or its server does not say what it has.
+        EndpointError: If its server may not be dialled.
         MissingDependencyError: If a package that it needs is not installed.
         ContractError: If an argument is not one of those above, or the device is not here.
 
@@ -70,6 +77,11 @@ def load_predictor(
     )
     _require_kind("chat_template", chat_template, str, "a Jinja template as text")
     _require_kind("residency", residency, Residency, "a Residency")
+    if isinstance(model, str) and names_a_server(model):
+        _require_unplaced(placement, chat_template, revision, residency)
+        from vlmcore.vlm.remote import _naming  # noqa: PLC0415 - what is of the network
+
+        return _naming.open_served_model(model)
     source = resolve_model(model, revision)
     with optional_dependency("local", "torch", "transformers", "PIL"):
         from vlmcore.vlm.backends import transformers_chat  # noqa: PLC0415  # loads PyTorch
@@ -79,6 +91,17 @@ def load_predictor(
         residency=PROCESS if residency is None else residency,
         chat_template=chat_template,
     )
+
+
+def _require_unplaced(placement: Placement, *others: object) -> None:
+    """Require that nothing is said about where a model is to be: its server has decided that."""
+    given = attrs.asdict(placement, recurse=False)
+    for field, value in attrs.asdict(Placement(), recurse=False).items():
+        if given[field] != value:
+            raise ContractError(field, "got one, expected none for a model behind a server")
+    for field, other in zip(("chat_template", "revision", "residency"), others, strict=True):
+        if other is not None:
+            raise ContractError(field, "got one, expected none for a model behind a server")
 
 
 def _require_kind(field: str, value: object, kind: type, words: str) -> None:

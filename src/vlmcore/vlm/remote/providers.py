@@ -8,7 +8,15 @@ import attrs
 
 from vlmcore.vlm.remote.pictures import PictureRules
 
-__all__ = ["CUSTOM_KEY_VARIABLE", "PROVIDERS", "Provider", "ServerProtocol", "find_provider"]
+__all__ = [
+    "CUSTOM_KEY_VARIABLE",
+    "PROVIDERS",
+    "Provider",
+    "ServerProtocol",
+    "find_provider",
+    "named_provider",
+    "names_a_server",
+]
 
 CUSTOM_KEY_VARIABLE = "CUSTOM_API_KEY"
 """Where the key of a server is that is no provider's."""
@@ -135,3 +143,26 @@ def find_provider(name: str) -> Provider | None:
         'GROQ_API_KEY'
     """
     return next((provider for provider in PROVIDERS if provider.name == name), None)
+
+
+def names_a_server(name: str) -> bool:
+    """
+    Say whether a name is that of a model behind a server.
+
+    Example:
+        >>> [names_a_server(name) for name in ("http://localhost:8000", "groq:any", "org/name")]
+        [True, True, False]
+    """
+    return name.lower().startswith(("http://", "https://")) or named_provider(name) is not None
+
+
+def named_provider(name: str) -> Provider | None:
+    """
+    Find the provider in the name of a model, ``openai:model``; ``None`` if there is none.
+
+    Example:
+        >>> named_provider("groq:any").name
+        'groq'
+    """
+    provider, colon, model = name.partition(":")
+    return find_provider(provider) if colon and model else None
