@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -47,6 +50,7 @@ def test_a_file_that_cannot_be_written_holds_what_it_held(
     path = tmp_path / "song.mp3"
     path.write_bytes(b"before")
     if at in ("write", "flush"):
+        monkeypatch.setattr(_whole_files, "_OPEN_FILES", Path("/nowhere"))
         monkeypatch.setattr(Path, "open", lambda path, _: Breaking(path, at, error))
     else:
         owner = os if at == "fsync" else Path
@@ -131,7 +135,7 @@ def test_what_the_system_did_not_do_is_said_in_a_few_words(error: OSError, said:
 
 
 WRITER = """
-import sys, time
+import sys
 from vlmcore._whole_files import whole_file
 with whole_file(sys.argv[1]) as file:
     file.write(b"half")
@@ -141,15 +145,14 @@ with whole_file(sys.argv[1]) as file:
 """
 
 
-@pytest.mark.parametrize("has_nameless", [True, False])
+@pytest.mark.parametrize("open_files", ["/proc/self/fd", "/nowhere"])
 def test_the_old_file_is_there_until_the_new_one_is_whole(
-    has_nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_files: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Also where the system has no files without a name.
     """
-    if not has_nameless:
-        monkeypatch.setattr(_whole_files, "_OPEN_FILES", tmp_path / "nowhere")
+    monkeypatch.setattr(_whole_files, "_OPEN_FILES", Path(open_files))
     path = tmp_path / "song.mp3"
     path.write_bytes(b"before")
     with whole_file(str(path)) as file:
@@ -160,15 +163,14 @@ def test_the_old_file_is_there_until_the_new_one_is_whole(
     assert [path] == list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("has_nameless", [True, False])
+@pytest.mark.parametrize("open_files", ["/proc/self/fd", "/nowhere"])
 def test_what_fails_in_the_block_is_passed_on_and_nothing_is_left(
-    has_nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_files: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Neither of what was written nor of what was there.
     """
-    if not has_nameless:
-        monkeypatch.setattr(_whole_files, "_OPEN_FILES", tmp_path / "nowhere")
+    monkeypatch.setattr(_whole_files, "_OPEN_FILES", Path(open_files))
     path = tmp_path / "song.mp3"
     path.write_bytes(b"before")
     with pytest.raises(ValueError, match="range"), whole_file(str(path)) as file:
@@ -198,15 +200,14 @@ def test_a_process_that_is_ended_leaves_the_old_file_and_nothing_beside_it(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no mask of modes")
-@pytest.mark.parametrize("has_nameless", [True, False])
+@pytest.mark.parametrize("open_files", ["/proc/self/fd", "/nowhere"])
 def test_a_new_file_has_the_mode_that_new_files_have(
-    has_nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_files: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Not that of temporary files, which nobody else can read.
     """
-    if not has_nameless:
-        monkeypatch.setattr(_whole_files, "_OPEN_FILES", tmp_path / "nowhere")
+    monkeypatch.setattr(_whole_files, "_OPEN_FILES", Path(open_files))
     before = os.umask(0o027)
     try:
         write_whole(str(tmp_path / "song.mp3"), b"after")
