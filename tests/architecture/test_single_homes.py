@@ -33,6 +33,8 @@ FACTS = {
     ("vlmcore._net.tcp", 1 << 18): "bytes read at a time",
     ("vlmcore_audio._soundfile", 1 << 16): "samples at a time",
     ("vlmcore_audio._soundfile", 192_000): "the rate that the encoder of Vorbis bears",
+    ("vlmcore_robotics.datasets._parquet", 1 << 16): "bytes read at a time",
+    ("vlmcore_robotics.datasets._parquet_pages", 1 << 16): "bytes that a header stands in",
     ("vlmcore_robotics.clients._websocket_line", 1 << 17): "bytes of a request held twice",
     ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",
 }

@@ -132,6 +132,7 @@ class DatasetLimits(Bounds):
         max_info_bytes: Size of what a data set says about itself in JSON.
         max_file_bytes: Size of one file of it. Tables and videos are never held whole.
         max_footer_bytes: Size of one text or list in the footer of a table.
+        max_page_bytes: What a page of a table may unpack to beyond its size in the file.
         max_files: Files of episodes that are listed.
         max_episodes: Episodes.
         max_rows: Rows of all episodes together.
@@ -144,6 +145,7 @@ class DatasetLimits(Bounds):
     max_info_bytes: int = 4 * MIB
     max_file_bytes: int = 65_536 * MIB
     max_footer_bytes: int = 64 * MIB
+    max_page_bytes: int = 64 * MIB
     max_files: int = 1 << 16
     max_episodes: int = 1 << 20
     max_rows: int = 1 << 40

@@ -17,6 +17,7 @@ from vlmcore.errors import EpisodeError
 from vlmcore.limits import DatasetLimits
 from vlmcore.rollout._episode_paths import open_file, shown
 from vlmcore_robotics.datasets._columns import Column, ColumnKind
+from vlmcore_robotics.datasets._parquet_pages import pages
 
 __all__ = ["ParquetReader", "ParquetWriter", "write_tasks"]
 
@@ -30,6 +31,11 @@ _ARROW_TYPES = {
     ColumnKind.PER_CHANNEL: pa.list_(pa.list_(pa.list_(pa.float64()))),
     ColumnKind.COUNTS: pa.list_(pa.int64()),
 }
+
+_BUFFER_BYTES = 1 << 16
+_FLOAT_BYTES = 4
+# A text with a prefix of the one before it takes a byte in the file, and its length in memory.
+_WITHOUT_PREFIXES = (0, 2, 6, 8)  # plain, the two names of a dictionary, lengths first
 
 # What pyarrow raises on files that are none; texts that are no UTF-8 are a ValueError.
 _FAILURES = (pa.ArrowException, OSError, ValueError, OverflowError, LookupError)
@@ -49,11 +55,13 @@ class ParquetReader:
 
     def __init__(self, path: Path, *, limits: DatasetLimits) -> None:
         self._name = shown(path)
+        self._limits = limits
         self._file: BinaryIO = open_file(path, limits=limits.of_files)
         try:
             self._table = pq.ParquetFile(
                 self._file,
                 pre_buffer=False,
+                buffer_size=_BUFFER_BYTES,  # or a column is held whole, however long it is
                 thrift_string_size_limit=limits.max_footer_bytes,
                 thrift_container_size_limit=limits.max_footer_bytes,
             )
@@ -94,12 +102,14 @@ class ParquetReader:
             and times; a list of texts, of lists of texts, or of the bytes of pictures.
 
         Raises:
-            EpisodeError: If a column is missing, is of another type, has gaps, or cannot be read.
+            EpisodeError: If a column is missing, is of another type, has gaps, or cannot be read,
+                or unpacks to more than the limits allow.
         """
         self._require(columns)
         groups, skip = self._row_groups(start, stop)
-        names, left = [column.name for column in columns], stop - start
+        names, left = [_read_as(column) for column in columns], stop - start
         try:
+            rows = self._rows_at_once(columns, groups, rows)
             for batch in self._table.iter_batches(rows, row_groups=groups, columns=names):
                 if skip >= batch.num_rows:
                     skip -= batch.num_rows
@@ -126,6 +136,55 @@ class ParquetReader:
             before = after
         return found, skip
 
+    def _rows_at_once(self, columns: Sequence[Column], groups: Sequence[int], most: int) -> int:
+        """Look at all pages that will be read; say of how many rows there is room at once."""
+        largest = 1
+        schema = self._table.schema
+        for column in columns:
+            name = _read_as(column)
+            for i in range(len(schema)):
+                path = schema.column(i).path
+                if path == name or path.startswith(f"{name}."):
+                    sizes = [self._largest_text(column, group, i) for group in groups]
+                    largest = max(largest, *sizes)
+        return max(1, min(most, self._limits.max_page_bytes // largest))
+
+    def _largest_text(self, column: Column, group: int, i: int) -> int:
+        """
+        Bound the pages of a column chunk; say how many bytes each of its rows may repeat.
+
+        A decoder makes room for what a page says that it unpacks to, and for all numbers of a row,
+        whatever their count. A dictionary repeats a text or a picture without a byte in the file.
+        """
+        rows = self._table.metadata.row_group(group)
+        chunk = rows.column(i)
+        start, first = chunk.data_page_offset, chunk.dictionary_page_offset
+        start = first if first and first < start else start
+        stop, values, repeated = start + chunk.total_compressed_size, 0, 1
+        is_text = column.kind in (ColumnKind.TEXT, ColumnKind.PICTURE)
+        for page in pages(self._file, start=start, stop=stop, values=chunk.num_values):
+            self._require_room(column, page.unpacked_bytes - page.packed_bytes)
+            values += 0 if page.is_dictionary else page.values
+            if is_text and page.encoding not in _WITHOUT_PREFIXES:
+                problem = f"has the column {column.name!r:.80} in another encoding, expected plain"
+                raise EpisodeError(self._name, None, f"{problem} values or a dictionary")
+            if is_text and page.is_dictionary:
+                repeated = page.unpacked_bytes
+        if column.kind is ColumnKind.FLOAT:
+            self._require_room(column, _FLOAT_BYTES * values - chunk.total_compressed_size)
+            if values > rows.num_rows * column.width:
+                raise self._of_other_width(column)
+        return repeated
+
+    def _require_room(self, column: Column, unpacked_bytes: int) -> None:
+        most = self._limits.max_page_bytes
+        if unpacked_bytes > most:
+            problem = (
+                f"max_page_bytes: the column {column.name!r:.80} unpacks to {unpacked_bytes} bytes "
+                f"more than it has in the file, limit is {most}"
+            )
+            raise EpisodeError(self._name, None, problem)
+
     def _require(self, columns: Sequence[Column]) -> None:
         schema = self._table.schema_arrow
         for column in columns:
@@ -139,6 +198,8 @@ class ParquetReader:
                     f"{column.kind.value}"
                 )
                 raise EpisodeError(self._name, None, problem)
+            if pa.types.is_fixed_size_list(came) and came.list_size != column.width:
+                raise self._of_other_width(column)
 
     def _values(self, batch: Any, column: Column) -> Any:
         array = batch.column(column.name)
@@ -169,12 +230,20 @@ class ParquetReader:
                 return _floats(numbers).reshape(len(array), column.width)
         elif column.width == 1:
             return _floats(array)[:, np.newaxis]
+        raise self._of_other_width(column)
+
+    def _of_other_width(self, column: Column) -> EpisodeError:
         problem = f"has other rows in the column {column.name!r:.80}, expected {column.width} "
-        raise EpisodeError(self._name, None, problem + "numbers each")
+        return EpisodeError(self._name, None, problem + "numbers each")
 
     def _broken(self, error: Exception) -> EpisodeError:
         said = " ".join(str(error).split())[:200]
         return EpisodeError(self._name, None, f"cannot be read as Parquet: {said}")
+
+
+def _read_as(column: Column) -> str:
+    """Say what is read of a column: of a picture its bytes, and not what else stands beside."""
+    return f"{column.name}.bytes" if column.kind is ColumnKind.PICTURE else column.name
 
 
 def _floats(array: Any) -> npt.NDArray[np.float64]:
