@@ -77,7 +77,8 @@ class HttpAnswers:
             policy=runtime.info,
             encodings=tuple(WireEncoding),
             content_types=tuple(ContentType),
-            has_sessions=True,
+            has_sessions=True,  # and resets, also where all share one policy
+            keeps_sessions_apart=runtime.has_sessions,
         )
         self._held_bytes = 0  # of bodies that are read, or wait to be decoded
 

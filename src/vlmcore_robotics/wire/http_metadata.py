@@ -32,6 +32,8 @@ class HttpServerInfo:
         encodings: The encodings of frames that it reads; servers of old read JPEG only.
         content_types: The types of bodies that it reads and writes; those of old know JSON only.
         has_sessions: Whether it knows sessions, and can be told that the episode of one ends.
+        keeps_sessions_apart: Whether each session has a policy of its own; if not, the policy is
+            one for all, and whoever resets it resets it for all. ``None`` if it does not say.
 
     Raises:
         ContractError: If a field is not as described.
@@ -45,6 +47,7 @@ class HttpServerInfo:
         default=(ContentType.JSON,), converter=as_tuple
     )
     has_sessions: bool = False
+    keeps_sessions_apart: bool | None = None
 
     def __attrs_post_init__(self) -> None:
         policy: Any = self.policy
@@ -53,6 +56,8 @@ class HttpServerInfo:
         _require_members("encodings", self.encodings, WireEncoding)
         _require_members("content_types", self.content_types, ContentType)
         require_switch(has_sessions=self.has_sessions)
+        if self.keeps_sessions_apart is not None:
+            require_switch(keeps_sessions_apart=self.keeps_sessions_apart)
 
     def require_speaks(self, *, encoding: WireEncoding, content_type: ContentType) -> None:
         """
@@ -80,11 +85,13 @@ def _require_members(field: str, members: Any, kind: type[enum.Enum]) -> None:
 
 def metadata_document(server: HttpServerInfo) -> dict[str, Any]:
     """Write what a server says; peers that do not know the key ``http`` pass it over."""
-    said = {
+    said: dict[str, Any] = {
         "encodings": [each.value for each in server.encodings],
         "content_types": [each.value for each in server.content_types],
         "sessions": server.has_sessions,
     }
+    if server.keeps_sessions_apart is not None:
+        said["sessions_apart"] = server.keeps_sessions_apart
     return {**metadata_from_info(server.policy), _KEY: said}
 
 
@@ -114,6 +121,7 @@ def server_info_from(value: Any, *, policy: str) -> HttpServerInfo:
         encodings=_known(WireEncoding, said, "encodings"),
         content_types=_known(ContentType, said, "content_types"),
         has_sessions=said.get("sessions", False),
+        keeps_sessions_apart=said.get("sessions_apart"),
     )
 
 

@@ -45,6 +45,11 @@ _SPEAKS = Record(
         ),
         "content_types": Field(ListOf(item=Text(), fewest=1, most=len(ContentType)), "Of bodies."),
         "sessions": Field(Flag(), "Whether sessions and resets are known.", optional=True),
+        "sessions_apart": Field(
+            Flag(),
+            "Whether each session has a policy of its own; if not, one resets it for all.",
+            optional=True,
+        ),
     }
 )
 _METADATA = Record(

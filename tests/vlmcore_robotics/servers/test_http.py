@@ -106,7 +106,7 @@ def test_the_metadata_say_what_the_policy_is() -> None:
         server.policy.rate_hz,
         server.policy.horizon,
     )
-    assert server.has_sessions
+    assert (True, True) == (server.has_sessions, server.keeps_sessions_apart)
     assert {"chunk_size": 2} == json.loads(answer.body)["policy_contract"]
 
 
@@ -116,7 +116,8 @@ def test_a_policy_that_can_be_had_once_only_is_reset_by_every_session() -> None:
     """
     policy = Slow()
     with serving(policy) as url:
-        assert CODEC.decode_metadata(ask(url, METADATA)).has_sessions
+        said = CODEC.decode_metadata(ask(url, METADATA))
+        assert (True, False) == (said.has_sessions, said.keeps_sessions_apart)
         for session in ("a", "b", None):
             assert CODEC.decode_reset(ask(url, CODEC.encode_reset(session=session)))
     assert 3 == policy.resets

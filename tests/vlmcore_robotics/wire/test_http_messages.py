@@ -273,7 +273,11 @@ def test_metadata_goes_there_and_back() -> None:
     What the policy says, and what the server speaks.
     """
     server = HttpServerInfo(
-        policy=INFO, encodings=WireEncoding, content_types=ContentType, has_sessions=True
+        policy=INFO,
+        encodings=WireEncoding,
+        content_types=ContentType,
+        has_sessions=True,
+        keeps_sessions_apart=False,
     )
     found = server_info_from(metadata_document(server), policy="act")
     assert attrs.evolve(found, policy=INFO) == server
@@ -319,6 +323,7 @@ def test_a_newer_server_may_speak_more() -> None:
         {"encodings": "jpeg", "content_types": []},
         {"encodings": ["jpeg"], "content_types": []},
         {"encodings": ["jpeg"], "content_types": ["application/json"], "sessions": 1},
+        {"encodings": ["jpeg"], "content_types": ["application/json"], "sessions_apart": 0},
     ],
 )
 def test_metadata_that_is_none_is_refused(http: Any) -> None:
