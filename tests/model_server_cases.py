@@ -29,6 +29,7 @@ class Asked:
     headers: dict[str, str]
     body: bytes
     connection: int  # which of the connections it came on
+    closing: threading.Event  # the server is about to end
 
     @property
     def document(self) -> Any:
@@ -48,7 +49,7 @@ class ScriptedModelServer:
         self.connections = 0
         self._tls = tls
         self._lock = threading.Lock()
-        self._closing = False
+        self._closing = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port: int = self._listener.getsockname()[1]
         self._threads: list[threading.Thread] = []
@@ -61,7 +62,7 @@ class ScriptedModelServer:
         return f"{'http' if self._tls is None else 'https'}://localhost:{self.port}/v1"
 
     def close(self) -> None:
-        self._closing = True
+        self._closing.set()
         with contextlib.suppress(OSError), socket.socket() as last:
             socket.socket.connect(last, ("127.0.0.1", self.port))
         self._thread.join(10)
@@ -75,7 +76,7 @@ class ScriptedModelServer:
     def _serve(self) -> None:
         while True:
             connection, _ = self._listener.accept()
-            if self._closing:
+            if self._closing.is_set():
                 connection.close()
                 return
             self.connections += 1
@@ -102,7 +103,7 @@ class ScriptedModelServer:
             self.gone.release()
 
     def _answer(self, stream: socket.socket, file: Any, number: int) -> bool:
-        asked = _read(file, number)
+        asked = _read(file, number, self._closing)
         if asked is None:
             return False
         with self._lock:
@@ -122,7 +123,7 @@ class ScriptedModelServer:
 HANG_UP = b"<hang up>"
 
 
-def _read(file: Any, number: int) -> Asked | None:
+def _read(file: Any, number: int, closing: threading.Event) -> Asked | None:
     line = file.readline().decode()
     if not line:
         return None
@@ -132,7 +133,14 @@ def _read(file: Any, number: int) -> Asked | None:
         name, _, value = line.decode().partition(":")
         headers[name.lower()] = value.strip()
     body = file.read(int(headers.get("content-length", 0)))
-    return Asked(method=method, target=target, headers=headers, body=body, connection=number)
+    return Asked(
+        method=method,
+        target=target,
+        headers=headers,
+        body=body,
+        connection=number,
+        closing=closing,
+    )
 
 
 @contextlib.contextmanager
