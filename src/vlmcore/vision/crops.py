@@ -97,7 +97,7 @@ def _span(start: float, end: float, length: float, side: int, *, square: bool) -
         low, high = math.floor(middle - length / 2), math.ceil(middle + length / 2)
         return max(0, low), min(side, high)
     whole = math.ceil(length)
-    low = round(middle - whole / 2)
+    low = math.floor(middle - whole / 2)
     low = min(max(low, 0), side - whole) if whole <= side else (side - whole) // 2
     return low, low + whole
 
