@@ -1,0 +1,232 @@
+"""Weights compared with their manifest, all or some of them, while they are read or on their own."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from vlmcore._arrays import require_member
+from vlmcore.errors import (
+    CorruptWeightsError,
+    WeightChecksumError,
+    WeightsCancelledError,
+)
+from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._streaming import pieces_of
+from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.checksums import checksum_of, new_checksum
+from vlmcore.weights.index import TensorEntry, WeightIndex
+from vlmcore.weights.manifest import Manifest, index_checksum, manifest_path, read_manifest
+from vlmcore.weights.opening import WeightFiles
+
+__all__ = ["TensorChecks", "Verification", "Verified", "find_manifest", "verify"]
+
+_SAMPLE = 16  # of so many bytes one is compared, at least
+
+
+class Verification(enum.Enum):
+    """How much of weights is compared with their manifest."""
+
+    WHOLE = "whole"
+    SAMPLED = "sampled"
+    OFF = "off"
+
+
+@attrs.frozen(kw_only=True)
+class Verified:
+    """
+    What was compared, and found the same.
+
+    Attributes:
+        tensors: How many tensors.
+        bytes: How many bytes of them.
+        of_tensors: How many tensors there are.
+        of_bytes: How many bytes those have.
+    """
+
+    tensors: int
+    bytes: int
+    of_tensors: int
+    of_bytes: int
+
+
+class TensorChecks:
+    """
+    Compares tensors with a manifest as they are read, in any order and by any number of threads.
+
+    Args:
+        files: The files. What they say is compared here and now: names, types, shapes and places.
+        manifest: What they were.
+        how: Which tensors are compared; some of at least a sixteenth of all bytes, or all.
+        seed: Which of them, where they are some.
+
+    Attributes:
+        names: The tensors that are to be compared.
+
+    Raises:
+        CorruptWeightsError: If the files say something else of their tensors.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from vlmcore.weights.opening import open_files
+        >>> from vlmcore.weights.writing import write_pack
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     written = write_pack({"w": np.ones(4, np.float32)}, f"{folder}/m.flashpack")
+        ...     with open_files(written.path) as files:
+        ...         checks = TensorChecks(files, written.manifest)
+        >>> checks.check("w", np.ones(4, np.float32))
+        >>> checks.finish().bytes
+        16
+    """
+
+    def __init__(
+        self,
+        files: WeightFiles,
+        manifest: Manifest,
+        *,
+        how: Verification = Verification.WHOLE,
+        seed: int = 0,
+    ) -> None:
+        require_member(Verification, how=how)
+        self._path = files.path
+        self._index = files.index
+        self._manifest = manifest
+        self._lock = threading.Lock()
+        self._done: dict[str, bool] = {}
+        self.names: frozenset[str] = frozenset()
+        if how is not Verification.OFF:
+            _require_same_index(files, manifest)
+            self.names = _chosen(files.index, how, seed)
+
+    def check(self, name: str, data: Any) -> None:
+        """
+        Compare a tensor whose bytes are all there; nothing happens if it is not to be compared.
+
+        Args:
+            name: The tensor.
+            data: Its bytes, any contiguous buffer.
+        """
+        if name in self.names:
+            self.note(name, checksum_of(data))
+
+    def note(self, name: str, checksum: str) -> None:
+        """Compare a tensor by a checksum that the caller made while its bytes went by."""
+        with self._lock:
+            self._done[name] = checksum == self._manifest.tensors[name]
+
+    def finish(self) -> Verified:
+        """
+        Tell what was compared.
+
+        Raises:
+            WeightChecksumError: If one was another; all of them are named.
+        """
+        other = tuple(
+            each.name for each in self._index.entries if self._done.get(each.name) is False
+        )
+        if other:
+            raise WeightChecksumError(self._path, other)
+        return Verified(
+            tensors=len(self._done),
+            bytes=sum(self._index[name].nbytes for name in self._done),
+            of_tensors=len(self._index),
+            of_bytes=self._index.payload_bytes,
+        )
+
+
+def find_manifest(files: WeightFiles) -> Manifest:
+    """
+    Read the manifest that lies beside *files*: of the pack, or of the index of several files.
+
+    Raises:
+        WeightsError: If there is none, or it cannot be read.
+        CorruptWeightsError: If it is none, or contradicts itself.
+    """
+    path = Path(files.path)
+    beside = path if path.is_file() else files.paths[0]
+    return read_manifest(manifest_path(beside))
+
+
+def verify(
+    files: WeightFiles,
+    manifest: Manifest | None = None,
+    *,
+    how: Verification = Verification.WHOLE,
+    seed: int = 0,
+    budget: ReadBudget | None = None,
+    progress: Progress | None = None,
+    cancel: Cancelling | None = None,
+) -> Verified:
+    """
+    Compare weights with their manifest, and keep nothing of them.
+
+    Args:
+        files: The files.
+        manifest: What they were; the manifest that lies beside them by default.
+        how: All of them, or some: tensors of at least a sixteenth of all bytes.
+        seed: Which of them, where they are some.
+        budget: How they are read.
+        progress: Called with the bytes that are compared and those that are to be.
+        cancel: Stops it from another thread.
+
+    Raises:
+        WeightChecksumError: If a tensor is another; all of them are named.
+        CorruptWeightsError: If the files say something else of their tensors.
+        WeightsChangedError: If a file changed since it was opened.
+        WeightsError: If there is no manifest, or a file cannot be read.
+        WeightsCancelledError: If *cancel* says so.
+    """
+    checks = TensorChecks(files, manifest or find_manifest(files), how=how, seed=seed)
+    entries = [entry for entry in files.index.entries if entry.name in checks.names]
+    done, total = 0, sum(entry.nbytes for entry in entries)
+    checksum = new_checksum()
+    pieces = pieces_of(files, entries, budget or ReadBudget.for_host())
+    with contextlib.closing(pieces):
+        for piece in pieces:
+            if cancel is not None and cancel.cancelled:
+                raise WeightsCancelledError(files.path, done, total)
+            checksum.update(piece.data.data)
+            done += len(piece.data)
+            if piece.is_last:
+                checks.note(piece.entry.name, checksum.hexdigest())
+                checksum = new_checksum()
+            if progress is not None:
+                progress(done, total)
+    files.check_unchanged()
+    return checks.finish()
+
+
+def _chosen(index: WeightIndex, how: Verification, seed: int) -> frozenset[str]:
+    if how is Verification.WHOLE:
+        return frozenset(index)
+    left = list(index.entries)
+    random.Random(seed).shuffle(left)  # noqa: S311 - no secret: who reads may choose the seed
+    wanted, names = -(-index.payload_bytes // _SAMPLE), set[str]()
+    while left and wanted > 0:
+        entry: TensorEntry = left.pop()
+        names.add(entry.name)
+        wanted -= entry.nbytes
+    return frozenset(names)
+
+
+def _require_same_index(files: WeightFiles, manifest: Manifest) -> None:
+    index = files.index
+    missing = [name for name in manifest.tensors if name not in index]
+    more = [name for name in index if name not in manifest.tensors]
+    if missing or more:
+        name = (missing or more)[0]
+        how = "is not there" if missing else "is there"
+        raise CorruptWeightsError(
+            files.path, f"{name!a:.90} {how}, and the manifest says otherwise"
+        )
+    if index_checksum(index) != manifest.index:
+        raise CorruptWeightsError(
+            files.path, "has other types, shapes or places of tensors than its manifest says"
+        )
