@@ -13,7 +13,9 @@ import attrs
 
 from golden.wire.messages import golden
 from groot_cases import CODECS, seen
+from vlmcore._net.events import EventReader
 from vlmcore._net.http_exchange import HttpExchange
+from vlmcore._net.http_parts import Head
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.documents import (
     action_chunk_from_json,
@@ -25,8 +27,12 @@ from vlmcore.contracts.documents import (
 )
 from vlmcore.contracts.presets import find_embodiment
 from vlmcore.endpoint import Endpoint
-from vlmcore.limits import HttpLimits, WireLimits
+from vlmcore.limits import HttpLimits, MusicLimits, WireLimits
 from vlmcore.policy.interface import PolicyInfo
+from vlmcore.secrets import redact
+from vlmcore_audio.clips import MusicClip
+from vlmcore_audio.containers import Container
+from vlmcore_audio.minimax._reading import AnswerReader
 from vlmcore_robotics.clients._boundary import Boundary, Stage
 from vlmcore_robotics.clients._http_line import HttpLine
 from vlmcore_robotics.clients._websocket_line import WebSocketLine
@@ -294,6 +300,56 @@ def of_lines() -> dict[str, Decoder]:
     }
 
 
+def hear_events(data: bytes) -> None:
+    """Read a stream as far as the first byte says, and then the rest."""
+    reader = EventReader(max_bytes=2000)
+    at = data[0] if data else 0
+    for part in (data[1 : 1 + at], data[1 + at :]):
+        list(reader.feed(part))
+    list(reader.finish())
+
+
+def join_music(data: bytes) -> None:
+    """Read an answer of MiniMax; the first byte says where it is cut, and what is asked for."""
+    at = data[0] if data else 0
+    limits = MusicLimits(max_url_characters=1 + at % 9, max_audio_bytes=999, max_answer_bytes=8192)
+    container = list(Container)[at % 3]
+    reader = AnswerReader(container, limits=limits, redacted=redact)
+    reader.take(Head(status=200, headers={"content-type": "text/event-stream"} if at % 2 else {}))
+    for part in (data[1 : 1 + at], data[1 + at :]):
+        reader.take(part)
+    reader.finish()
+    MusicClip(encoded=bytes(reader.assembly.whole()), container=container)
+
+
+def of_music() -> dict[str, Decoder]:
+    def said(digits: str, status: int, more: str = "") -> bytes:
+        fields = f'"data": {{"audio": "{digits}", "status": {status}}}{more}'
+        return f'{{{fields}, "base_resp": {{"status_code": 0}}}}'.encode()
+
+    size = ', "extra_info": {"music_size": 6, "music_channel": 2}'
+    whole = said("fffb01020304", 2, size)
+    stream = b": ping\n\nid: 1\ndata: " + said("fffb0", 1) + b"\n\ndata: " + whole + b"\n\n"
+    riff = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0" + bytes(12) + b"data\0\0\0\0"
+    return {
+        "music-events": Decoder(
+            real=(b"\x09" + stream, b"\3\xef\xbb\xbfdata:a\r\ndata: b\r\rretry: 7\n"),
+            decode=hear_events,
+            is_packed=False,
+        ),
+        "music-answer": Decoder(
+            real=(
+                b"\x21" + stream + b"data: [DONE]\n\n",
+                b"\0" + said("fffb01", 2),
+                b"\x0b" + said("00" * 9, 2),
+                b"\1" + said(riff.hex(), 2),
+            ),
+            decode=join_music,
+            is_packed=False,
+        ),
+    }
+
+
 DECODERS: Mapping[str, Decoder] = {
     **of_openpi(),
     **of_groot(),
@@ -301,5 +357,6 @@ DECODERS: Mapping[str, Decoder] = {
     **of_arrays(),
     **of_documents(),
     **of_lines(),
+    **of_music(),
     **of_zeromq(),
 }

@@ -18,7 +18,8 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-with atheris.instrument_imports(include=["vlmcore", "vlmcore_robotics", "h11", "websockets"]):
+OURS = ["vlmcore", "vlmcore_audio", "vlmcore_robotics"]
+with atheris.instrument_imports(include=[*OURS, "h11", "websockets"]):
     from fuzz.decoders import DECODERS
     from vlmcore.errors import VlmcoreError
 

@@ -306,3 +306,36 @@ def test_a_rate_of_one_does_not_make_decoding_slow(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(soundfile.SoundFile, "read", counted)
     assert len(MusicClip(encoded=out.getvalue(), container=Container.WAV).samples) == 5000
     assert len(reads) == 1
+
+
+def test_a_notebook_shows_a_clip_whose_samples_are_no_numbers() -> None:
+    """
+    A browser may play it all the same; what is wrong stands where its waveform would be.
+    """
+    out = io.BytesIO()
+    soundfile.write(out, np.full((99, 2), np.nan), 44_100, format="WAV", subtype="FLOAT")
+    shown = MusicClip(encoded=out.getvalue(), container=Container.WAV)._repr_html_()
+    assert "<audio" in shown
+    assert "got samples that are not finite" in shown
+    assert "<svg" not in shown
+
+
+def test_a_notebook_shows_a_clip_that_cannot_be_decoded() -> None:
+    """
+    With the words of the decoder, as text.
+    """
+    shown = MusicClip(encoded=b"ID3<b>" + bytes(99), container=Container.MP3)._repr_html_()
+    assert "cannot be decoded" in shown
+    assert "<b>" not in shown
+
+
+@pytest.mark.parametrize("samples", [0, 1, 7])
+def test_a_notebook_shows_the_shortest_clips(samples: int) -> None:
+    """
+    Of which there is little to draw, or nothing.
+    """
+    out = io.BytesIO()
+    soundfile.write(out, np.zeros((samples, 1)), 44_100, format="WAV")
+    shown = MusicClip(encoded=out.getvalue(), container=Container.WAV)._repr_html_()
+    assert "0.0 s, 44100 Hz, mono, peak 0.00" in shown
+    assert ("<svg" in shown) == (samples > 0)

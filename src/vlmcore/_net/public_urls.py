@@ -44,12 +44,7 @@ class PublicUrl:
             >>> PublicUrl.parse("https://cdn.example/a.mp3?sign=x", most_characters=100).target
             '/a.mp3?sign=x'
         """
-        if not isinstance(text, str):
-            raise EndpointError("url", f"got {type(text).__name__}, expected text")
-        if len(text) > most_characters:
-            raise EndpointError("url", f"got {len(text)} characters, limit is {most_characters}")
-        if re.search(r"[^\x21-\x7e]", text):
-            raise EndpointError("url", "got a space or what is no ASCII, expected it encoded")
+        _require_plain(text, most_characters)
         match = _URL.fullmatch(text)
         if match is None:
             raise EndpointError(
@@ -75,8 +70,18 @@ class PublicUrl:
         Raises:
             EndpointError: If that is no such address.
         """
+        _require_plain(location, most_characters)  # joining drops line breaks
         try:
             joined = urljoin(f"{self.endpoint.origin}{self.target}", location)
         except ValueError:
             raise EndpointError(self.endpoint.origin, "got a redirect to no address") from None
         return PublicUrl.parse(joined, most_characters=most_characters)
+
+
+def _require_plain(text: object, most_characters: int) -> None:
+    if not isinstance(text, str):
+        raise EndpointError("url", f"got {type(text).__name__}, expected text")
+    if len(text) > most_characters:
+        raise EndpointError("url", f"got {len(text)} characters, limit is {most_characters}")
+    if re.search(r"[^\x21-\x7e]", text):
+        raise EndpointError("url", "got a space or what is no ASCII, expected it encoded")
