@@ -43,7 +43,6 @@ DOCUMENTS = {
     **rollout_documents.DOCUMENTS,
     **episode_schemas.DOCUMENTS,
     **open_loop_documents.DOCUMENTS,
-    **manifest_schema.DOCUMENTS,
 }
 NOTE = "% Made from the code by `nox -s regen`: change it there."
 
@@ -59,6 +58,10 @@ def pages() -> dict[str, str]:
         "robot-documents.md": robot_documents_page(),
         "pictures/chunk.svg": chunk_picture(),
         **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
+        **{
+            f"schemas/{name}.json": schema_file(kind)
+            for name, kind in manifest_schema.DOCUMENTS.items()
+        },
         "schemas/comfyui-vla-http-v1.json": json.dumps(openapi(), indent=2),
     }
 
@@ -202,6 +205,7 @@ _COMMANDS = (
     "describe",
     "actions check",
     "actions plot",
+    *(f"weights {name}" for name in ("inspect", "verify", "pack", "unpack")),
     "doctor",
     "catalog",
     *(f"policy {name}" for name in ("serve", "call", "doctor", "conformance")),

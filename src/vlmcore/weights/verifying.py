@@ -1,4 +1,4 @@
-"""Weights compared with their manifest, all or some of them, while they are read or on their own."""
+"""Weights compared with their manifest, all or some of them, while they are read or alone."""
 
 from __future__ import annotations
 
