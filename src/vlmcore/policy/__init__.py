@@ -8,6 +8,7 @@ from vlmcore.policy.fitting import differences_between, require_expected
 from vlmcore.policy.interface import (
     AsyncPolicy,
     ForkingPolicy,
+    ObservingPolicy,
     OffloadingPolicy,
     Policy,
     PolicyInfo,
@@ -16,6 +17,7 @@ from vlmcore.policy.interface import (
 __all__ = [
     "AsyncPolicy",
     "ForkingPolicy",
+    "ObservingPolicy",
     "OffloadingPolicy",
     "Policy",
     "PolicyInfo",

@@ -23,7 +23,14 @@ from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits, require_at_most
 
-__all__ = ["AsyncPolicy", "ForkingPolicy", "OffloadingPolicy", "Policy", "PolicyInfo"]
+__all__ = [
+    "AsyncPolicy",
+    "ForkingPolicy",
+    "ObservingPolicy",
+    "OffloadingPolicy",
+    "Policy",
+    "PolicyInfo",
+]
 
 _LIMITS = ContractLimits()
 
@@ -157,6 +164,30 @@ class ForkingPolicy(Policy, Protocol):
         Make another policy with the same weights and a state of its own, as before an episode.
 
         What is asked of one changes nothing for the others. Closing one leaves the others usable.
+        """
+        ...
+
+
+@runtime_checkable
+class ObservingPolicy(Policy, Protocol):
+    """
+    A `Policy` that looks back, and wants to be shown what is seen between its calls, too.
+
+    The brokers of `vlmcore.rollout` show it what is seen in each step, oldest first, before they
+    ask it. Somebody who only asks it leaves gaps in what it looks back to.
+    """
+
+    def steps_back(self) -> int:
+        """Say how many control steps before an observation it looks; 0 where it does not."""
+        ...
+
+    def observe(self, observation: Observation, /) -> None:
+        """
+        Look at what is seen in a step in which nothing is asked.
+
+        Raises:
+            PolicyError: If the policy is closed.
+            ContractError: If the observation is not one that it understands.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""A thread for inferences that does not keep a program from ending."""
+"""Inferences that are under way, on a thread that does not keep a program from ending."""
 
 from __future__ import annotations
 
@@ -8,9 +8,23 @@ from concurrent.futures import Executor, Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-__all__ = ["InferenceThread"]
+import attrs
+
+from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.observation import Observation
+
+__all__ = ["InferenceThread", "Request"]
 
 _Result = TypeVar("_Result")
+
+
+@attrs.frozen
+class Request:
+    """What the policy was asked, and at which step of the plan."""
+
+    observation: Observation
+    step: int
+    answer: Future[ActionChunk]
 
 
 class InferenceThread(Executor):

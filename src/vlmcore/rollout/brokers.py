@@ -11,6 +11,7 @@ from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
 from vlmcore.policy.interface import Policy
 from vlmcore.rollout._checks import require_steps
+from vlmcore.rollout._looking_back import LookingBack
 from vlmcore.rollout._policy_terms import PolicyTerms, require_observer
 from vlmcore.rollout.plans import ActionPlan, Blend
 from vlmcore.safety.gate import SafetyGate
@@ -97,6 +98,7 @@ class ChunkBroker:
             )
         require_steps("tolerate_failures", tolerate_failures, 0)
         self._policy = policy
+        self._past = LookingBack(policy)
         self._gate = gate
         self._replan_every = replan_every
         self._tolerate_failures = tolerate_failures
@@ -132,8 +134,9 @@ class ChunkBroker:
         Give the next step, vetted.
 
         Args:
-            observe: Is called if the policy is asked, and only then. What it gives may be the frame
-                that was shown last, and none before it.
+            observe: Is called if the policy is asked, and in each step if it is a
+                `vlmcore.policy.interface.ObservingPolicy` that looks back. What it gives may be the
+                frame that was shown last, and none before it.
             last_command: As for `SafetyGate.vet`: what was really sent last.
             position: As for `SafetyGate.vet`: where the things are now that changes and rates move.
 
@@ -151,6 +154,8 @@ class ChunkBroker:
         self._proposed = None
         if self._is_due():
             self._replan(self._terms.look(observe()))
+        elif self._past.is_wanted:
+            self._past.keep(self._terms.look(observe()))
         try:
             self._proposed = proposed = self._plan.next(last_command=last_command)
             return self._gate.vet(proposed, last_command=last_command, position=position)
@@ -163,6 +168,7 @@ class ChunkBroker:
         self._plan.clear()
         self._failures = 0
         self._terms.forget()
+        self._past.take()
         self._observation = self._proposed = None
         self._policy.reset()
 
@@ -173,6 +179,7 @@ class ChunkBroker:
         return self._plan.step - asked_at >= self._replan_every
 
     def _replan(self, observation: Observation) -> None:
+        self._past.show(self._past.take())
         try:
             chunk = self._terms.read(self._policy.infer(observation), observation)
         except PolicyError:

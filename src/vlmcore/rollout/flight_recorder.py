@@ -21,7 +21,7 @@ from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import DocumentLimits, EpisodeLimits, require_at_most
-from vlmcore.policy.interface import Policy, PolicyInfo
+from vlmcore.policy.interface import ObservingPolicy, OffloadingPolicy, Policy, PolicyInfo
 from vlmcore.rollout._outcomes import Outcome
 from vlmcore.rollout._steps import step_of
 from vlmcore.rollout.episode_calls import EpisodeFailure, PolicyCall, digest_of
@@ -76,6 +76,7 @@ class FlightRecorder(Closing):
     before the next call, `reset` or `close`, it is written as without.
 
     One thread calls it, as the policy itself; the attributes and `dump` may be used from others.
+    What the policy can beside that, `offload` or `observe`, it can as well.
     It does not fork: sessions of a server would share a policy that could have been forked for
     each of them. `vlmcore.rollout.forking_recorder.ForkingFlightRecorder` does.
 
@@ -133,6 +134,10 @@ class FlightRecorder(Closing):
         _require_writer(writer, embodiment)
         self._gate = SafetyGate(embodiment=embodiment, remedy=Remedy.REPORT, reorder=True)
         self._policy, self._clock, self._writer = policy, clock, writer
+        if isinstance(policy, OffloadingPolicy):  # whoever asks for it looks for its name
+            self.offload = policy.offload
+        if isinstance(policy, ObservingPolicy):
+            self.steps_back, self.observe = policy.steps_back, policy.observe
         self._is_vetted, self._frames, self._last_command = is_vetted, frames, last_command
         self._ring: deque[EpisodeStep | EpisodeFailure] = deque(maxlen=keep)
         self._lock = threading.Lock()  # of the ring

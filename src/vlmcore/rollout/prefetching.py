@@ -17,7 +17,8 @@ from vlmcore.errors import ContractError, PolicyError
 from vlmcore.limits import ContractLimits
 from vlmcore.policy.interface import Policy
 from vlmcore.rollout._checks import require_steps
-from vlmcore.rollout._inference_thread import InferenceThread
+from vlmcore.rollout._inference_thread import InferenceThread, Request
+from vlmcore.rollout._looking_back import LookingBack
 from vlmcore.rollout._policy_terms import PolicyTerms, require_observer
 from vlmcore.rollout.freshness import Freshness, MaxAges, TimedObservation
 from vlmcore.rollout.holding import Starvation, hold_still
@@ -30,15 +31,6 @@ from vlmcore.safety.vetted import VettedChunk
 __all__ = ["PrefetchingBroker"]
 
 _LIMITS = ContractLimits()
-
-
-@attrs.frozen
-class _Request:
-    """What the policy was asked, and at which step of the plan."""
-
-    observation: Observation
-    step: int
-    answer: Future[ActionChunk]
 
 
 class PrefetchingBroker:
@@ -122,7 +114,7 @@ class PrefetchingBroker:
         if executor is None:
             executor = InferenceThread("asking a policy")
             weakref.finalize(self, executor.shutdown)
-        self._policy, self._gate = policy, gate
+        self._policy, self._gate, self._past = policy, gate, LookingBack(policy)
         self._prefetch_at = prefetch_at
         self._starvation = starvation
         self._ages = max_ages
@@ -139,7 +131,8 @@ class PrefetchingBroker:
 
     def _forget(self) -> None:
         self._plan.clear()
-        self._request: _Request | None = None
+        self._past.take()
+        self._request: Request | None = None
         self._counts = PrefetchCounts()
         self._failures = 0
         self._trouble = ""
@@ -205,7 +198,7 @@ class PrefetchingBroker:
         Give the next step, vetted.
 
         Args:
-            observe: Is called if the policy is asked, and only then, as for `ChunkBroker.step`.
+            observe: As for `ChunkBroker.step`.
             last_command: As for `SafetyGate.vet`: what was really sent last.
             position: As for `SafetyGate.vet`.
 
@@ -296,9 +289,9 @@ class PrefetchingBroker:
         """Ask for what follows the present step, if it is time to, and nothing else is asked."""
         plan = self._plan
         is_answered = plan.observed_at_step == plan.step
-        if is_answered or plan.remaining > self._prefetch_at:
-            return
-        if self._running is not None and not self._running.done():
+        is_busy = self._running is not None and not self._running.done()
+        is_due = not (is_answered or is_busy or plan.remaining > self._prefetch_at)
+        if not (is_due or self._past.is_wanted):
             return
         seen = observe()
         timed = seen if isinstance(seen, TimedObservation) else None
@@ -310,16 +303,20 @@ class PrefetchingBroker:
                 self._trouble = problem
                 self._count("stale_observations")
                 return
-        answer = self._executor.submit(self._infer, observation, self._episode)
+        if not is_due:
+            self._past.keep(observation)
+            return
+        answer = self._executor.submit(self._infer, observation, self._episode, self._past.take())
         self._running = answer
-        self._request = _Request(observation, plan.step, answer)
+        self._request = Request(observation, plan.step, answer)
         self._count("asked")
 
-    def _infer(self, observation: Observation, episode: int) -> ActionChunk:
+    def _infer(self, observation: Observation, episode: int, past: Any) -> ActionChunk:
         """Ask the policy, on its thread; let it forget the last episode first."""
         if self._episode_of_policy != episode:
             self._policy.reset()
             self._episode_of_policy = episode
+        self._past.show(past)
         return self._policy.infer(observation)
 
     def _drop_what_is_old(self) -> None:

@@ -21,7 +21,7 @@ from vlmcore.rollout.episode_calls import EpisodeFailure, digest_of
 from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeStep
 
-__all__ = ["ConstantPolicy", "EpisodePolicy"]
+__all__ = ["ConstantPolicy", "EpisodePolicy", "episode_horizon"]
 
 
 @final
@@ -114,6 +114,8 @@ class EpisodePolicy(Closing):
     Args:
         episode: What was recorded.
         name: What it is called in chunks and errors.
+        horizon: How many steps each chunk has, if that is known: `episode_horizon` reads it from
+            the file. A chunk of another length is an error.
         is_checked: Whether an observation must have the digest that was recorded; a
             `vlmcore.rollout.flight_recorder.FlightRecorder` records it.
 
@@ -128,14 +130,19 @@ class EpisodePolicy(Closing):
     """
 
     def __init__(
-        self, episode: EpisodeReader, *, name: str = "replay", is_checked: bool = False
+        self,
+        episode: EpisodeReader,
+        *,
+        name: str = "replay",
+        horizon: int | None = None,
+        is_checked: bool = False,
     ) -> None:
         require_reader(episode)
         require_switch(is_checked=is_checked)
         robot = episode.header.embodiment
         self._episode = episode
         self._is_checked = is_checked
-        self._info = _info_of(robot, name)
+        self._info = _info_of(robot, name, horizon)
         self._names = robot.actions.names
         self._events = _events(episode)
         self._calls = 0
@@ -143,7 +150,7 @@ class EpisodePolicy(Closing):
 
     @property
     def info(self) -> PolicyInfo:
-        """What the robot of the episode says of it; more is not known."""
+        """What the robot of the episode says of it, and the horizon that was given."""
         return self._info
 
     def infer(self, observation: Observation, /) -> ActionChunk:
@@ -152,7 +159,8 @@ class EpisodePolicy(Closing):
 
         Raises:
             PolicyError: If the episode is at its end, the policy failed at this call, the next line
-                cannot be read, something else was shown than then, or it is closed.
+                cannot be read, its chunk is of another length than `info` says, something else was
+                shown than then, or it is closed.
             ContractError: If it is shown something else than an observation of what `info` says.
         """
         _require_open(self._info, is_closed=self._is_closed)
@@ -163,6 +171,11 @@ class EpisodePolicy(Closing):
         if isinstance(event, EpisodeFailure):
             raise self._problem(f"it failed when it was recorded: {event.error}")
         chunk = in_order(event.chunk, self._names)
+        if self._info.horizon not in (None, chunk.horizon):
+            raise self._problem(
+                f"its chunk at call {self._calls - 1} has {chunk.horizon} steps, expected "
+                f"{self._info.horizon}"
+            )
         return attrs.evolve(chunk, source=self._info.name, observed_at_s=observation.captured_at_s)
 
     def reset(self) -> None:
@@ -179,7 +192,12 @@ class EpisodePolicy(Closing):
 
     def fork(self) -> EpisodePolicy:
         """Make another one, at the first call."""
-        return EpisodePolicy(self._episode, name=self._info.name, is_checked=self._is_checked)
+        return EpisodePolicy(
+            self._episode,
+            name=self._info.name,
+            horizon=self._info.horizon,
+            is_checked=self._is_checked,
+        )
 
     def close(self) -> None:
         """Refuse further calls, and close the file. Closing twice is no error."""
@@ -215,12 +233,29 @@ def _events(episode: EpisodeReader) -> Generator[EpisodeStep | EpisodeFailure, N
     yield from episode.events()
 
 
-def _info_of(robot: Embodiment, name: str) -> PolicyInfo:
+def episode_horizon(episode: EpisodeReader) -> int | None:
+    """
+    Read the whole episode once, and say how many steps each of its chunks has.
+
+    Returns:
+        That number; ``None`` where they differ, or there are none.
+
+    Raises:
+        EpisodeError: If a line has faults, or the file cannot be read.
+        ContractError: If it is no EpisodeReader.
+    """
+    require_reader(episode)
+    found = {step.chunk.horizon for step in episode}
+    return found.pop() if len(found) == 1 else None
+
+
+def _info_of(robot: Embodiment, name: str, horizon: int | None) -> PolicyInfo:
     return PolicyInfo(
         name=name,
         action_names=robot.actions.names,
         action_units=[dim.unit for dim in robot.actions.dims],
         state_names=robot.state_names,
+        horizon=horizon,
         rate_hz=robot.actions.rate_hz,
     )
 

@@ -183,6 +183,10 @@ class LeRobotPolicy(Closing):
             observed_at_s=observation.captured_at_s,
         )
 
+    def steps_back(self) -> int:
+        """Say how many control steps before an observation it looks."""
+        return self._features.n_obs_steps - 1
+
     def observe(self, observation: Observation) -> None:
         """
         Show an observation for which no actions are needed, to a policy that looks back.

@@ -15,7 +15,7 @@ from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore.policy.interface import Policy, PolicyInfo
 from vlmcore.rollout.episode_reader import EpisodeReader
-from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy
+from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy, episode_horizon
 from vlmcore_robotics.cli._modules import made_by
 from vlmcore_robotics.cli._remotes import client_of
 
@@ -58,7 +58,11 @@ def policy_of(
         case "lerobot":
             return _lerobot(rest, robot)
         case "episode":
-            return EpisodePolicy(EpisodeReader(rest), name=_name(rest))
+            episode = EpisodeReader(rest)
+            # Clients of GR00T are told beforehand; for no others the whole file is read first.
+            is_told = getattr(arguments, "protocol", None) == "groot"
+            horizon = episode_horizon(episode) if is_told else None
+            return EpisodePolicy(episode, name=_name(rest), horizon=horizon)
         case "chunk":
             recording = RecordingFile(word=rest, names=robot.actions.names, reorder=True).read()
             return _constant(recording.chunk, robot)

@@ -29,6 +29,11 @@ class History:
         self._seen: deque[Observation] = deque(maxlen=_A_STEP * (most_steps + 1))
         self._steps = most_steps
 
+    @property
+    def steps(self) -> int:
+        """How far back anybody looks."""
+        return self._steps
+
     def look_back(self, steps: int) -> None:
         """Keep what is seen in so many steps, and no longer."""
         with self._lock:

@@ -31,7 +31,8 @@ class ZmqPolicy(StreamClient[bytes, bytes]):
     makes another. A call is not repeated by itself.
 
     A policy that looks back is shown what was seen in the steps before, by the time of each
-    observation; tell those of steps in which nothing is asked to `observe`.
+    observation; tell those of steps in which nothing is asked to `observe`, as the brokers of
+    `vlmcore.rollout` do.
 
     Safe for threads: one call at a time, and others wait for it, which is of their time; `close`
     may come from any thread, and ends the call that is under way.
@@ -136,6 +137,10 @@ class ZmqPolicy(StreamClient[bytes, bytes]):
             return self._words.chunk(self._asked(request, deadline), observation, info)
 
         return self._alone(deadline, ask)
+
+    def steps_back(self) -> int:
+        """Say how many control steps before an observation the policy looks, as far as is known."""
+        return self._words.history.steps
 
     def observe(self, observation: Observation, /) -> None:
         """

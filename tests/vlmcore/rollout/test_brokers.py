@@ -134,6 +134,55 @@ def test_the_robot_is_looked_at_only_when_the_policy_is_asked() -> None:
     assert [0, 3, 6] == robot.looked == policy.asked
 
 
+class Looking(Scripted):
+    """A policy that looks two steps back."""
+
+    steps = 2
+
+    def steps_back(self) -> int:
+        return self.steps
+
+    def observe(self, observation: Observation, /) -> None:
+        self.asked.append(-observation.captured_at_s)
+
+
+def test_a_policy_that_looks_back_is_shown_the_steps_in_which_it_is_not_asked() -> None:
+    """
+    The last two of them, before it is asked: it saw only what it was asked about.
+    """
+    policy = Looking(column(1, 2, 3, 4))
+    robot = Robot(broker(policy, replan_every=4))
+    assert [1, 2, 3, 4, 1, 2] == robot.walk(6)
+    assert [0, -2, -3, 4] == policy.asked
+    robot.broker.reset()
+    robot.walk(1)
+    assert [0, -2, -3, 4, 6] == policy.asked, "nothing is shown of an episode that is over"
+
+
+def test_a_policy_that_could_look_back_and_does_not_costs_no_frame() -> None:
+    """
+    Cameras are slow.
+    """
+    policy = Looking(column(1, 2, 3, 4))
+    policy.steps = 0
+    robot = Robot(broker(policy, replan_every=3))
+    robot.walk(7)
+    assert [0, 3, 6] == robot.looked == policy.asked
+
+
+def test_a_policy_that_cannot_look_says_so_when_it_is_asked() -> None:
+    """
+    And not in a step that the chunk before could do without it.
+    """
+
+    class Closed(Looking):
+        def observe(self, _: Observation, /) -> None:
+            raise PolicyError("scripted", "this policy is closed")
+
+    policy = Closed(column(1, 2, 3, 4))
+    assert [1, 2, 3, 1] == Robot(broker(policy, replan_every=3)).walk(4)
+
+
 @pytest.mark.parametrize("blend", BLENDS)
 @pytest.mark.parametrize("start", [0.0, 1.0])
 def test_a_gripper_does_not_chatter_however_chunks_take_over(blend: Any, start: float) -> None:

@@ -18,8 +18,9 @@ import pytest
 
 from episode_cases import GATE, HEADER, NAN, ROBOT, observation, outcome
 from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, EpisodeError, PolicyError
-from vlmcore.policy.interface import PolicyInfo
+from vlmcore.policy.interface import ObservingPolicy, OffloadingPolicy, PolicyInfo
 from vlmcore.rollout.episode_calls import EpisodeFailure, digest_of
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
@@ -59,6 +60,39 @@ def test_a_recorder_is_the_policy_that_it_records() -> None:
         return FlightRecorder(ScriptedPolicy([PLAN], info=info), ROBOT, clock=lambda: 0.0)
 
     check_policy(make, example_observation(ROBOT), embodiment=ROBOT)
+
+
+class Able(ScriptedPolicy):
+    """A policy that gives memory back, and looks back."""
+
+    def __init__(self) -> None:
+        super().__init__([PLAN], info=INFO)
+        self.told: list[object] = []
+
+    def offload(self) -> None:
+        self.told.append("offload")
+
+    def steps_back(self) -> int:
+        return 3
+
+    def observe(self, observation: Observation, /) -> None:
+        self.told.append(observation)
+
+
+def test_a_recorder_can_what_the_policy_can() -> None:
+    """
+    A policy that is recorded gives its memory back while nobody asks, as another one does.
+    """
+    policy, seen = Able(), example_observation(ROBOT)
+    recorder = FlightRecorder(policy, ROBOT, clock=lambda: 0.0)
+    assert isinstance(recorder, OffloadingPolicy)
+    assert isinstance(recorder, ObservingPolicy)
+    recorder.offload()
+    recorder.observe(seen)
+    assert (["offload", seen], 3) == (policy.told, recorder.steps_back())
+
+    recorder = FlightRecorder(ScriptedPolicy([PLAN], info=INFO), ROBOT, clock=lambda: 0.0)
+    assert not isinstance(recorder, (OffloadingPolicy, ObservingPolicy))
 
 
 def test_each_call_is_recorded_with_its_digest_and_how_long_it_took() -> None:

@@ -306,6 +306,48 @@ def test_zero_is_refused_for_targets_where_it_is_a_place_to_go_to() -> None:
     PrefetchingBroker(policy, gate(SLIDE), prefetch_at=1, starvation=Starvation.ZERO)
 
 
+class Looking(Counting):
+    """A policy that looks two steps back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looked: list[float] = []
+
+    def steps_back(self) -> int:
+        return 2
+
+    def observe(self, observation: Observation, /) -> None:
+        self.looked.append(observation.state[0])
+
+
+def test_a_policy_that_looks_back_is_shown_the_steps_in_which_it_is_not_asked() -> None:
+    """
+    Where it is called, and not while it thinks: the last two steps before it is asked.
+    """
+    policy = Looking()
+    bench = begun(policy=policy)
+    bench.steps(6)  # asked again when four are left, and once more when that is answered
+    assert ([0.0], []) == (policy.shown, policy.looked)
+    bench.later.finish()
+    bench.steps(6)
+    bench.later.finish()
+    shown, looked = policy.shown, policy.looked
+    assert ([shown[1] - 2, shown[1] - 1], [shown[2] - 2, shown[2] - 1]) == (looked[:2], looked[2:])
+
+
+def test_nothing_is_shown_of_an_episode_that_is_over() -> None:
+    """
+    The steps before its end are no past of the next.
+    """
+    policy = Looking()
+    bench = begun(policy=policy)
+    bench.steps(3)
+    bench.broker.reset()
+    bench.step()
+    bench.later.finish()
+    assert [] == policy.looked
+
+
 def test_an_old_observation_is_not_shown_to_the_policy() -> None:
     """
     The next step looks again; if nothing is left meanwhile, the robot stands still.

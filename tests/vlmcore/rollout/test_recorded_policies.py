@@ -13,7 +13,7 @@ from vlmcore.errors import ContractError, PolicyError
 from vlmcore.policy.interface import ForkingPolicy, PolicyInfo
 from vlmcore.rollout.episode_calls import PolicyCall, digest_of
 from vlmcore.rollout.episode_reader import EpisodeReader
-from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy
+from vlmcore.rollout.recorded_policies import ConstantPolicy, EpisodePolicy, episode_horizon
 from vlmcore.testing import check_policy, example_observation
 
 CHUNK = proposal([[0.1, 0.2], [0.3, 0.4]])
@@ -44,6 +44,24 @@ def test_an_episode_keeps_the_promises_of_a_policy(tmp_path: Path) -> None:
     seen = example_observation(ROBOT)
     check_policy(lambda: EpisodePolicy(EpisodeReader(path)), seen)
     assert isinstance(EpisodePolicy(EpisodeReader(path)), ForkingPolicy)
+
+
+def test_an_episode_whose_chunks_agree_says_its_horizon(tmp_path: Path) -> None:
+    """
+    Servers that tell their clients beforehand cannot serve it otherwise.
+    """
+    longer = step([[0.0, 0.0]] * 5)
+    agree = EpisodeReader(write(tmp_path / "a.jsonl", step(), step()))
+    differ = EpisodeReader(write(tmp_path / "b.jsonl", step(), longer))
+    none = EpisodeReader(write(tmp_path / "c.jsonl"))
+
+    assert [2, None, None] == [episode_horizon(each) for each in (agree, differ, none)]
+    policy = EpisodePolicy(agree, horizon=2)
+    assert [2, 2] == [policy.info.horizon, policy.fork().info.horizon]
+    policy = EpisodePolicy(differ, horizon=2)
+    assert 2 == policy.infer(SEEN).horizon
+    with pytest.raises(PolicyError, match="its chunk at call 1 has 5 steps, expected 2"):
+        policy.infer(SEEN)
 
 
 def test_a_constant_policy_answers_with_its_chunk_at_the_time_of_the_observation() -> None:

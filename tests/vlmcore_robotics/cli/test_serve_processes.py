@@ -91,6 +91,20 @@ def test_it_serves_until_ctrl_c(policy, serve, robot, protocol: str) -> None:
         free.connect(("127.0.0.1", port))
 
 
+def test_a_recording_is_served_to_clients_that_are_told_its_horizon(
+    policy, serve, robot, tmp_path: Path
+) -> None:
+    """
+    GR00T's ask for it before the first action.
+    """
+    path = tmp_path / "run.jsonl"
+    words = ("--horizon", 4, "--embodiment", robot, "--calls", 2)
+    assert 0 == policy("record", "constant:0.05,0.05", path, *words).code
+    serving = serve(f"episode:{path}", "--protocol", "groot")
+    done = policy("call", serving.url, "--embodiment", robot, "--previous", "zero", "--json")
+    assert (0, 4) == (done.code, len(done.document["chunk"]["actions"]))
+
+
 def test_a_proxy_records_what_goes_through_it(policy, serve, robot, tmp_path: Path) -> None:
     """
     From one protocol to another; what is recorded is on disk while it runs.
