@@ -24,6 +24,8 @@ from vlmcore.weights.report import LoadReport, Way
 if TYPE_CHECKING:
     import torch
 
+    from vlmcore.weights._torch.matching import Match
+
 __all__ = ["LoadedTensors", "ModuleReport", "load_into", "load_tensors"]
 
 
@@ -48,6 +50,21 @@ class ModuleReport(LoadReport):
     converted: tuple[str, ...] = ()
     tied: tuple[str, ...] = ()
     left_on_meta: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, report: LoadReport, found: Match, device: str, left_on_meta: tuple[str, ...]
+    ) -> ModuleReport:
+        """Report what was read, as *report* says, and where it went."""
+        return cls(
+            **{field.name: getattr(report, field.name) for field in attrs.fields(LoadReport)},
+            device=device,
+            missing=found.missing,
+            unused=found.unused,
+            converted=found.converted,
+            tied=found.tied,
+            left_on_meta=left_on_meta,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Write it as a JSON object."""
@@ -213,15 +230,7 @@ def load_into(
                 cancel=cancel,
             ),
         )
-    return ModuleReport(
-        **{field.name: getattr(report, field.name) for field in attrs.fields(LoadReport)},
-        device=str(target),
-        missing=found.missing,
-        unused=found.unused,
-        converted=found.converted,
-        tied=tuple(pair.target.names[0] for pair in found.pairs if len(pair.target.names) > 1),
-        left_on_meta=into.left_on_meta(plain),
-    )
+    return ModuleReport.of(report, found, str(target), into.left_on_meta(plain))
 
 
 def _way(way: Way | None, device: torch.device) -> Way:

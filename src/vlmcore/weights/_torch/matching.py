@@ -84,6 +84,11 @@ class Match:
             if pair.dtype != torch_dtype(pair.entry.dtype)
         )
 
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """Names of weights that the module holds under several names, the first of each."""
+        return tuple(pair.target.names[0] for pair in self.pairs if len(pair.target.names) > 1)
+
 
 def match(
     module: nn.Module,
