@@ -227,6 +227,9 @@ def _learns(
         for field in terms.codec.replaceable(question)
         if field not in left_out and error.refusal.names(field)
     ]
+    spare = terms.codec.done_here
+    if spare and call.question.options.stop and spare not in left_out and error.refusal.is_a_bug:
+        refused.append(spare)
     terms.left_out.update(refused)
     return bool(refused)
 

@@ -34,6 +34,8 @@ class ChatCodec:
         most_stops: How many stop texts it takes; with more, none are sent, and the answer is cut
             here.
         structure: How it is asked for JSON.
+        path: Where requests go.
+        done_here: The field of stop texts.
     """
 
     length_field: str = "max_tokens"
@@ -44,6 +46,7 @@ class ChatCodec:
     most_stops: int = 4
     structure: StructureStyle = StructureStyle.OPENAI_CHAT
     path: str = "/chat/completions"
+    done_here: str = "stop"
 
     def check(self, options: GenerationOptions, effort: str) -> None:
         """Refuse options that the server has no field for."""
@@ -100,7 +103,7 @@ class ChatCodec:
 
     def replaceable(self, question: Question) -> tuple[str, ...]:
         """Name what the caller did not ask for, and what has another name or is done here."""
-        fields = ["stream_options", "stop"]
+        fields = ["stream_options", self.done_here]
         if self.length_field in _LENGTHS and self.length_field not in question.left_out:
             fields.append(self.length_field)
         if question.options.temperature == 0:

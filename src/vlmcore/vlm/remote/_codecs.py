@@ -51,6 +51,11 @@ class Codec(Protocol):
         """Where requests go, behind the base path."""
         ...
 
+    @property
+    def done_here(self) -> str:
+        """The field of what is done here too, where a server cannot: stop texts; may be empty."""
+        ...
+
     def check(self, options: GenerationOptions, effort: str) -> None:
         """
         Refuse what the protocol cannot ask for.

@@ -27,6 +27,7 @@ class MessagesCodec:
     """Writes and reads messages."""
 
     path: str = "/messages"
+    done_here: str = "stop_sequences"
 
     def check(self, options: GenerationOptions, effort: str) -> None:
         """Refuse options that there is no field for."""
@@ -85,7 +86,7 @@ class MessagesCodec:
     def replaceable(self, question: Question) -> tuple[str, ...]:
         """Name what the caller did not ask for, and what is done here too."""
         greedy = ("temperature",) if question.options.temperature == 0 else ()
-        return ("stop_sequences", *greedy)
+        return (self.done_here, *greedy)
 
     def read_event(self, event: Mapping[str, Any], draft: Draft) -> None:
         """Read one event."""

@@ -60,6 +60,14 @@ class Refusal:
         kind = self._kind()
         return kind in (ModelServerRateLimitError, ModelServerBusyError) or self.status in _TIMES_UP
 
+    @property
+    def is_a_bug(self) -> bool:
+        """Whether the server failed in a way that only some field of the request may bring about."""
+        return self.status in (200, 500) and self._kind() in (
+            ModelServerRefusedError,
+            ModelServerBusyError,
+        )
+
     def names(self, field: str) -> bool:
         """Say whether it refuses the request for one of its fields."""
         return self.status in (400, 422) and f"{field}" in self.whole

@@ -25,6 +25,7 @@ class ResponsesCodec:
     """Writes and reads responses. Stop texts are cut off here: the protocol has none."""
 
     path: str = "/responses"
+    done_here: str = ""
 
     def check(self, options: GenerationOptions, effort: str) -> None:
         """Refuse options that there is no field for."""

@@ -41,7 +41,7 @@ class TextLoops:
             if match.end() == len(text):
                 break  # it may go on
             end = match.end()
-            unit = hash(match[0])
+            unit = hash(match[0].lstrip() or match[0])
             self._units.append(unit)
             if self._detector.add(unit):
                 return True

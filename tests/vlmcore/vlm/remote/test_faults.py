@@ -10,7 +10,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -401,7 +400,7 @@ def test_connections_are_kept_for_the_next_call() -> None:
 
 
 @both
-def test_a_server_that_proves_who_it_is_is_asked_and_no_other(ask: Ask, tmp_path: Path) -> None:
+def test_a_server_that_proves_who_it_is_is_asked_and_no_other(ask: Ask) -> None:
     """
     Over TLS, with an authority of one's own; without it the certificate is not trusted.
     """
