@@ -13,7 +13,7 @@ import soundfile
 
 from vlmcore.errors import MediaError, MediaLimitError
 
-__all__ = ["Header", "decode", "encode", "probe"]
+__all__ = ["Header", "decode", "probe", "transcode"]
 
 _SUBTYPES = {"WAV": "PCM_16", "FLAC": "PCM_16", "MP3": "MPEG_LAYER_III", "OGG": "VORBIS"}
 _VORBIS_HZ, _VORBIS_CHANNELS = 192_000, 255  # beyond, its encoder ends the process
@@ -61,52 +61,72 @@ def decode(data: bytes, *, source: str, most_bytes: int) -> npt.NDArray[np.float
         MediaLimitError: If it is larger than *most_bytes* once decoded; nothing was decoded.
     """
     with _opened(data, source) as file:
-        size = max(0, file.frames) * file.channels * _WIDTH
-        if size > most_bytes:
-            raise MediaLimitError(source, "max_decoded_bytes", size, most_bytes)
+        frames = _frames(file, source, most_bytes)
         # The system gives memory where samples are written: a header that lies costs nothing.
-        samples = np.empty((max(0, file.frames), file.channels), np.float32)
+        samples = np.empty((frames, file.channels), np.float32)
         done = 0
-        at_a_time = _frames_at_a_time(file.channels)
-        while done < len(samples):
-            part = file.read(out=samples[done : done + at_a_time], dtype="float32")
-            if not len(part):
-                break
-            if not np.isfinite(part).all():  # the encoder of MP3 ends the process for one
-                raise MediaError(source, "got samples that are not finite, expected numbers")
+        for part in _parts(file, frames, source):
+            samples[done : done + len(part)] = part
             done += len(part)
     return samples[:done]
 
 
-def encode(samples: npt.NDArray[np.float32], sample_rate_hz: int, *, kind: str) -> bytes:
+def transcode(data: bytes, *, source: str, kind: str, most_bytes: int) -> bytes:
     """
-    Encode samples; those beyond -1 to 1 are clipped.
+    Encode a file anew, a part after the other; samples beyond -1 to 1 are clipped.
 
     Raises:
-        MediaError: If it cannot be done, as MP3 of an unusual rate, or there are none.
+        MediaError: If it cannot be done, as MP3 of an unusual rate, or there are no samples.
+        MediaLimitError: If it is larger than *most_bytes* once decoded; nothing was decoded.
     """
-    source, channels = f"{kind} file", samples.shape[1]
-    if not len(samples):
-        raise MediaError(source, "got no samples, expected some to encode")
-    if kind == "OGG" and (sample_rate_hz > _VORBIS_HZ or channels > _VORBIS_CHANNELS):
+    with _opened(data, source) as file:
+        parts = _parts(file, _frames(file, source, most_bytes), source)
+        return _encoded(parts, file.samplerate, file.channels, kind)
+
+
+def _encoded(
+    parts: Iterator[npt.NDArray[np.float32]], rate_hz: int, channels: int, kind: str
+) -> bytes:
+    source = f"{kind} file"
+    if kind == "OGG" and (rate_hz > _VORBIS_HZ or channels > _VORBIS_CHANNELS):
         raise MediaError(
             source,
-            f"got {channels} channels at {sample_rate_hz} Hz, "
+            f"got {channels} channels at {rate_hz} Hz, "
             f"expected at most {_VORBIS_CHANNELS} at {_VORBIS_HZ} Hz",
         )
-    out = io.BytesIO()
+    out, written = io.BytesIO(), 0
     try:
-        with soundfile.SoundFile(
-            out, "w", sample_rate_hz, channels, _SUBTYPES[kind], format=kind
-        ) as file:
-            at_a_time = _frames_at_a_time(channels)
-            for at in range(0, len(samples), at_a_time):
-                file.write(np.clip(samples[at : at + at_a_time], -1.0, 1.0))
+        with soundfile.SoundFile(out, "w", rate_hz, channels, _SUBTYPES[kind], format=kind) as file:
+            for part in parts:
+                file.write(np.clip(part, -1.0, 1.0))
+                written += len(part)
     except soundfile.SoundFileError as error:
         problem = " ".join(str(error).split())
         raise MediaError(source, f"it cannot be encoded: {problem[:_SHOWN]}") from None
+    if not written:
+        raise MediaError(source, "got no samples, expected some to encode")
     return out.getvalue()
 
 
-def _frames_at_a_time(channels: int) -> int:
-    return max(1, _AT_A_TIME // channels)
+def _frames(file: soundfile.SoundFile, source: str, most_bytes: int) -> int:
+    """Say how many frames a file says that it has, if they are not too many."""
+    frames = max(0, int(file.frames))
+    size = frames * file.channels * _WIDTH
+    if size > most_bytes:
+        raise MediaLimitError(source, "max_decoded_bytes", size, most_bytes)
+    return frames
+
+
+def _parts(
+    file: soundfile.SoundFile, frames: int, source: str
+) -> Iterator[npt.NDArray[np.float32]]:
+    """Decode so many frames at the most, a part after the other."""
+    at_a_time = max(1, _AT_A_TIME // file.channels)
+    while frames > 0:
+        part = file.read(min(at_a_time, frames), dtype="float32", always_2d=True)
+        if not len(part):
+            return
+        if not np.isfinite(part).all():  # the encoder of MP3 ends the process for one
+            raise MediaError(source, "got samples that are not finite, expected numbers")
+        frames -= len(part)
+        yield part

@@ -160,7 +160,8 @@ class MusicClip:
             raise ContractError(name, f"expected a name that ends in {', '.join(_KINDS)}")
         _, data = self.playable
         if kind != ("MP3" if self.container is Container.MP3 else "WAV"):
-            data = _door().encode(self.samples, self.sample_rate_hz, kind=kind)
+            most = self.limits.max_decoded_bytes
+            data = _door().transcode(data, source=_SOURCE, kind=kind, most_bytes=most)
         write_whole(name, data)
         return Path(name)
 
