@@ -86,8 +86,8 @@ class StructureLimits(Bounds):
     max_pattern_steps: int = 1 << 26
     max_answer_bytes: int = 4 * MIB
     max_answer_depth: int = 32
-    max_answer_nodes: int = 1 << 18
-    max_validation_steps: int = 1 << 20
+    max_answer_nodes: int = 1 << 16
+    max_validation_steps: int = 1 << 17
     max_faults: int = 20
 
 
