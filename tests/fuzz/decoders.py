@@ -50,7 +50,8 @@ from vlmcore_robotics.wire.layouts import aloha_layout, droid_layout, libero_lay
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import info_from_metadata, metadata_from_info
-from vlmcore_robotics.wire.zmtp import SocketKind, ZmtpConnection, encode_message
+from vlmcore_robotics.wire.zmtp import SocketKind, ZmtpConnection
+from zmtp_cases import command, said_before, written
 
 __all__ = ["DECODERS", "Decoder"]
 
@@ -247,7 +248,7 @@ def hear_http(data: bytes) -> None:
 
 def hear_zeromq(data: bytes) -> None:
     line = ZmqLine("arm", max_bytes=WireLimits().max_response_bytes)
-    line.feed(said_by(SocketKind.REP))
+    line.feed(said_before(SocketKind.REP))
     line.ask(b"\x80")
     list(line.outgoing())
     feed(line, data)
@@ -262,19 +263,12 @@ def hear_peer(data: bytes) -> None:
             peer.unsent.clear()
 
 
-def said_by(kind: SocketKind) -> bytes:
-    """Write what a peer says before messages."""
-    peer = ZmtpConnection(kind, policy="arm", max_bytes=0)
-    peer.accept()
-    return b"".join(peer.unsent)
-
-
 def of_zeromq() -> dict[str, Decoder]:
-    message = b"".join(encode_message([b"", b"\x81\xa6status\xa2ok"]))
-    large = b"".join(encode_message([b"hop", b"", bytes(256)]))
-    ping, refusal = b"\x04\x09\x04PING\0\0ab", b"\x04\x0b\x05ERROR\x04busy"
+    message = written(b"", b"\x81\xa6status\xa2ok")
+    large = written(b"hop", b"", bytes(256))
+    ping, refusal = command(b"\x04PING\0\0ab"), command(b"\x05ERROR\x04busy")
     answers = (message, ping + message, refusal, large)
-    greeting = said_by(SocketKind.DEALER)
+    greeting = said_before(SocketKind.DEALER)
 
     def hear_request(data: bytes) -> None:
         hear_peer(greeting + data)

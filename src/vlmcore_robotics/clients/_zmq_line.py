@@ -106,7 +106,6 @@ class ZmqLine:
         """Take all that came."""
         try:
             while self._ending is None and (message := self._zmtp.take()) is not None:
-                self._session.answered()
                 self._answer = self._body(message)
         except PolicyRefusedError as error:  # of the connection, not of a request
             self._end(HangUpError(error.problem))
@@ -115,6 +114,9 @@ class ZmqLine:
 
     def _body(self, message: Message) -> bytes:
         """Take the one frame after the empty one that a REQ socket has before all it sends."""
+        if self._asking:
+            raise PolicyProtocolError(self._policy, "it answers before it was asked", "theirs")
+        self._session.answered()
         if message[0] or len(message) != 2:
             problem = f"got an answer of the frames {[*map(len, message)]}, expected [0, its bytes]"
             raise PolicyProtocolError(self._policy, problem, "theirs")

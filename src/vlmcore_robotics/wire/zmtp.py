@@ -38,7 +38,7 @@ _GREETING_BYTES = 64
 _SIGNATURE = b"\xff" + bytes(8) + b"\x7f"
 _GREETING = (_SIGNATURE + b"\x03\x01" + b"NULL").ljust(_GREETING_BYTES, b"\0")
 _ENDS = (0, len(_SIGNATURE) - 1)
-_MAJOR_AT, _MECHANISM = 10, slice(12, 32)
+_MAJOR_AT, _VERSION_END, _MECHANISM = 10, 12, slice(12, 32)
 _MAJOR = 3
 _READY, _ERROR, _PING, _PONG = b"READY", b"ERROR", b"PING", b"PONG"
 _KIND, _IDENTITY = b"Socket-Type", b"Identity"
@@ -90,7 +90,8 @@ class ZmtpConnection:
     One connection, at either end. Not safe for threads.
 
     What came is written to `room`, and told to `filled`; then `take` is called until it has no
-    message. What is to be sent meanwhile is in `unsent`: the greeting at first.
+    message. What is to be sent meanwhile is in `unsent`: the greeting at first, in two parts, since
+    peers of other versions say what they are after the first.
 
     Args:
         kind: What this end is.
@@ -103,10 +104,15 @@ class ZmtpConnection:
     Example:
         >>> asking = ZmtpConnection(SocketKind.REQ, policy="arm", max_bytes=100)
         >>> answering = ZmtpConnection(SocketKind.ROUTER, policy="arm", max_bytes=100)
-        >>> asking.accept()
-        >>> answering.feed(b"".join(asking.unsent + encode_message([b"", b"hello"])))
-        >>> answering.take(), answering.is_greeted
-        ((b'', b'hello'), True)
+        >>> for end in (asking, answering):
+        ...     end.accept()
+        >>> for hearing, saying in [(answering, asking), (asking, answering)] * 2:
+        ...     hearing.feed(b"".join(saying.unsent))
+        ...     saying.unsent.clear()
+        ...     assert hearing.take() is None
+        >>> answering.feed(b"".join(encode_message([b"", b"hello"])))
+        >>> answering.take()
+        (b'', b'hello')
     """
 
     def __init__(self, kind: SocketKind, *, policy: str, max_bytes: int) -> None:
@@ -115,12 +121,14 @@ class ZmtpConnection:
         self._max_bytes = max_bytes
         self._buffer = FrameBuffer()
         self._pieces = Pieces()
+        self._is_said = False  # all of our greeting
         self._has_greeting = False
         self._is_greeted = False
         self._head: FrameHead | None = None
         self._frames: list[bytes] = []
         self._size = 0
-        self.unsent: list[bytes] = [_GREETING]
+        self._held: list[bytes] = []
+        self.unsent: list[bytes] = [_GREETING[:_VERSION_END]]
 
     @property
     def is_greeted(self) -> bool:
@@ -135,12 +143,12 @@ class ZmtpConnection:
     def accept(self) -> None:
         """Say what this end is; messages may be sent after it, once the peer has said so too."""
         said = _property(_KIND, self._kind.value.encode()) + _property(_IDENTITY, b"")
-        self.unsent.append(_command(_READY, said))
+        self._say(_command(_READY, said))
 
     def refuse(self, words: str) -> None:
-        """Say why there will be no messages; hang up after it."""
+        """Say why there will be no messages, if the peer understands it; hang up after it."""
         shown = words.encode("ascii", "replace")[:_LONGEST_WORDS]
-        self.unsent.append(_command(_ERROR, bytes((len(shown),)) + shown))
+        self._say(_command(_ERROR, bytes((len(shown),)) + shown))
 
     def room(self) -> memoryview:
         """Say where what comes next belongs."""
@@ -181,21 +189,39 @@ class ZmtpConnection:
         return None
 
     def _hear_greeting(self) -> bool:
-        """Take the greeting; return whether it was there. What is no greeting may have no end."""
+        """
+        Take the greeting; return whether it was there.
+
+        Ours is said in two parts, as libzmq does: an end of libzmq that wants to encrypt says so
+        after the first, and hangs up after the second.
+        """
         start = self._buffer.start(_GREETING_BYTES)
+        self._check(start)
+        if len(start) <= _MAJOR_AT:
+            return False
+        if not self._is_said:
+            self._is_said = True
+            self.unsent.append(_GREETING[_VERSION_END:])
+        if self._buffer.exactly(_GREETING_BYTES) is None:
+            return False
+        self._has_greeting = True
+        self.unsent += self._held
+        return True
+
+    def _check(self, start: bytes) -> None:
+        """Look at what is there of a greeting: what is none may have no end."""
         # What is between the ends of a signature has a meaning for older versions only.
         if any(start[at : at + 1] not in (b"", _SIGNATURE[at : at + 1]) for at in _ENDS):
             raise self._fault(f"it sends {start[:8]!r}, expected the greeting of ZeroMQ")
         if len(start) > _MAJOR_AT and start[_MAJOR_AT] < _MAJOR:
             raise self._fault("it speaks a version of ZMTP before 3.0, expected 3.0 or later")
-        if self._buffer.exactly(_GREETING_BYTES) is None:
-            return False
-        mechanism = start[_MECHANISM].rstrip(b"\0")
-        if mechanism != b"NULL":
-            shown = mechanism.decode("ascii", "replace")
+        if len(start) == _GREETING_BYTES and start[_MECHANISM] != _GREETING[_MECHANISM]:
+            shown = start[_MECHANISM].rstrip(b"\0").decode("ascii", "replace")
             raise self._fault(f"it wants the mechanism {shown!r}, expected 'NULL': no encryption")
-        self._has_greeting = True
-        return True
+
+    def _say(self, command: bytes) -> None:
+        """Send a command once the peer has said that it understands it."""
+        (self.unsent if self._has_greeting else self._held).append(command)
 
     def _next_head(self) -> FrameHead | None:
         """Take the head of the next frame, unless it is taken; refuse what is not to be read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import struct
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -24,7 +23,7 @@ from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.servers.zeromq import GrootServer
 from vlmcore_robotics.wire._zmtp_frames import COMMAND, MORE, frame_head
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
-from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection, encode_message
+from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection
 from zeromq_cases import (
     CODEC,
     INFO,
@@ -38,6 +37,7 @@ from zeromq_cases import (
     seen_at,
     serving,
 )
+from zmtp_cases import GREETING, command, ready, written
 
 REQUEST = CODEC.encode_request(SEEN)
 PING = encode_frame({"endpoint": "ping"}, kind=FrameKind.REQUEST)
@@ -55,8 +55,7 @@ class Plain:
         self.socket.settimeout(20)
         self.socket.connect((host, int(port)))
         self.zmtp = ZmtpConnection(SocketKind.DEALER, policy="plain", max_bytes=LARGE)
-        said = b"\x05READY\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind
-        self.greeting = self.zmtp.unsent[0] + frame_head(len(said), COMMAND) + said
+        self.greeting = GREETING + ready(kind)
 
     def greet(self) -> Plain:
         self.socket.sendall(self.greeting)
@@ -68,7 +67,7 @@ class Plain:
         return self
 
     def ask(self, *frames: bytes) -> None:
-        self.socket.sendall(b"".join(encode_message(frames)))
+        self.socket.sendall(written(*frames))
 
     def hear(self) -> int:
         count = self.socket.recv_into(self.zmtp.room())
@@ -195,7 +194,7 @@ def test_one_that_does_not_shake_hands_is_hung_up_on(
     hurried(_Due.WELCOME)
     with serving() as url, Plain(url) as peer:
         peer.socket.sendall(peer.greeting[:64] if said is None else said)
-        assert peer.last_words()[10:16] == b"\x03\x01NULL"
+        assert GREETING.startswith(peer.last_words()[:12])
 
 
 def test_many_that_do_not_shake_hands_keep_nobody_out() -> None:
@@ -218,7 +217,7 @@ def test_one_that_does_not_end_its_request_is_hung_up_on(hurried: Callable[[_Due
     with serving() as url:
         for cut in (3, 4, len(REQUEST) // 2):
             with Plain(url).greet() as peer:
-                peer.socket.sendall(b"".join(encode_message([b"", REQUEST]))[:cut])
+                peer.socket.sendall(written(b"", REQUEST)[:cut])
                 assert b"" == peer.last_words()
 
 
@@ -329,8 +328,8 @@ def test_the_heartbeats_of_a_peer_are_answered_while_an_inference_runs() -> None
         peer.ask(b"", REQUEST)
         assert policy.busy.wait(20)
         for number in range(5):
-            peer.socket.sendall(frame_head(8, COMMAND) + b"\x04PING\0\0" + bytes((number,)))
-            pong = frame_head(6, COMMAND) + b"\x04PONG" + bytes((number,))
+            peer.socket.sendall(command(b"\x04PING\0\0" + bytes((number,))))
+            pong = command(b"\x04PONG" + bytes((number,)))
             assert pong == peer.socket.recv(len(pong), socket.MSG_WAITALL)
         policy.go.set()
         assert 2 == len(decode_frame(peer.receive()[1], kind=FrameKind.RESPONSE))
@@ -362,7 +361,7 @@ def test_a_request_that_comes_with_the_end_of_the_connection_harms_nobody() -> N
     with serving() as url:
         for _ in range(20):
             with Plain(url) as peer:
-                request = b"".join(encode_message([b"", REQUEST]))
+                request = written(b"", REQUEST)
                 peer.socket.sendall(peer.greeting + request)
         with Peer(url) as other:
             assert "ok" == other.ask("ping")["status"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-import struct
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import starmap
 
 import pytest
 import zmq
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from vlmcore.errors import PolicyProtocolError, PolicyRefusedError, VlmcoreError
 from vlmcore_robotics.wire._zmtp_frames import COMMAND, MORE, frame_head
 from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection, encode_message
+from zmtp_cases import GREETING, command, ready, said_before, written
 
 # As a REQ socket of libzmq 4.3.5 writes them, seen at a socket on 2026-11-30.
 LIBZMQ_GREETING = b"\xff" + bytes(7) + b"\x01\x7f\x03\x01NULL" + bytes(48)
@@ -31,8 +32,8 @@ def connection(
     """Make an end that has heard what stands before messages."""
     made = ZmtpConnection(kind, policy="arm", max_bytes=max_bytes)
     made.accept()
-    made.unsent.clear()
     assert [] == heard(made, said)
+    made.unsent.clear()
     return made
 
 
@@ -48,19 +49,6 @@ def heard(end: ZmtpConnection, data: bytes, *, most: int = 1 << 30) -> list[Mess
     return messages
 
 
-def written(frames: Sequence[bytes]) -> bytes:
-    return b"".join(encode_message(frames))
-
-
-def command(body: bytes) -> bytes:
-    return frame_head(len(body), COMMAND) + body
-
-
-def ready(kind: bytes = b"REQ", name: bytes = b"Socket-Type") -> bytes:
-    value = struct.pack(">I", len(kind)) + kind
-    return command(b"\x05READY" + bytes((len(name),)) + name + value)
-
-
 def refused(end: ZmtpConnection, data: bytes) -> str:
     """Say what is wrong with *data*."""
     with pytest.raises(PolicyProtocolError) as caught:
@@ -73,9 +61,8 @@ def test_what_is_said_before_messages_is_to_the_letter() -> None:
     """
     As libzmq says it, but for the last byte of the padding, which version 1 has a meaning for.
     """
-    end = ZmtpConnection(SocketKind.REQ, policy="arm", max_bytes=1)
-    end.accept()
-    assert [LIBZMQ_GREETING[:8] + b"\0" + LIBZMQ_GREETING[9:], LIBZMQ_READY] == end.unsent
+    assert GREETING == LIBZMQ_GREETING[:8] + b"\0" + LIBZMQ_GREETING[9:]
+    assert GREETING + LIBZMQ_READY == said_before(SocketKind.REQ)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +79,7 @@ def test_a_message_is_written_to_the_letter(frames: list[bytes], bytes_: bytes) 
     """
     A size of one byte up to 255, of eight from 256 on.
     """
-    assert bytes_ == written(frames)
+    assert bytes_ == written(*frames)
 
 
 @given(
@@ -109,7 +96,7 @@ def test_messages_are_read_as_they_were_written_however_they_come(
     In one piece, in many, and several in one.
     """
     messages = [tuple(bytes((i,)) * size for i, size in enumerate(each)) for each in sizes]
-    data = b"".join(map(written, messages))
+    data = b"".join(starmap(written, messages))
     end = connection(max_bytes=1 << 23)
     assert messages == heard(end, data, most=max(most, len(data) // 500))
     assert not end.is_within
@@ -120,7 +107,7 @@ def test_a_greeting_that_comes_byte_by_byte_is_understood() -> None:
     And a message after it.
     """
     end = ZmtpConnection(SocketKind.ROUTER, policy="arm", max_bytes=9)
-    assert [(b"", b"hello")] == heard(end, START + written([b"", b"hello"]), most=1)
+    assert [(b"", b"hello")] == heard(end, START + written(*[b"", b"hello"]), most=1)
 
 
 def test_what_is_large_is_held_once() -> None:
@@ -188,7 +175,7 @@ def test_what_has_no_end_or_no_meaning_is_refused_before_it_is_held(
         (LIBZMQ_GREETING[:10] + b"\x01", "a version of ZMTP before 3.0"),  # ZMTP 2.0
         (LIBZMQ_GREETING[:12] + b"CURVE".ljust(52, b"\0"), "the mechanism 'CURVE'"),
         (LIBZMQ_GREETING[:12] + b"PLAIN".ljust(52, b"\0"), "the mechanism 'PLAIN'"),
-        (LIBZMQ_GREETING + written([b"", b"x"]), "a message before it says what it is"),
+        (LIBZMQ_GREETING + written(*[b"", b"x"]), "a message before it says what it is"),
         (LIBZMQ_GREETING + command(b"\x04PING\0\0"), "b'PING' before it says what it is"),
         (LIBZMQ_GREETING + command(b"\x05READY"), "of the kind '', expected REQ or DEALER"),
         (LIBZMQ_GREETING + ready(b"PUB"), "of the kind 'PUB', expected REQ or DEALER or ROUTER"),
@@ -245,7 +232,7 @@ def test_a_ping_is_answered_also_within_a_message() -> None:
     With what it holds: libzmq puts one between two frames.
     """
     end = connection()
-    data = written([b"a", b"b"])
+    data = written(*[b"a", b"b"])
     ping = command(b"\x04PING\x00\x64context")
     assert [(b"a", b"b")] == heard(end, data[:3] + ping + data[3:])
     assert [command(b"\x04PONGcontext")] == end.unsent
@@ -257,7 +244,7 @@ def test_commands_that_nobody_knows_mean_nothing() -> None:
     """
     end = connection()
     said = command(b"\x09SUBSCRIBEx") + command(b"\x04PONG") + LIBZMQ_READY
-    assert [(b"a",)] == heard(end, said + written([b"a"]))
+    assert [(b"a",)] == heard(end, said + written(*[b"a"]))
     assert [] == end.unsent
 
 
@@ -277,7 +264,7 @@ def test_a_refusal_is_told_in_the_words_of_the_peer(*, is_greeted: bool) -> None
     Of a connection, at any time; also where there are none.
     """
     for words, shown in (("busy", "busy"), ("", "without words"), ("x" * 300, "x" * 255)):
-        said = ZmtpConnection(SocketKind.REP, policy="arm", max_bytes=9)
+        said = connection(SocketKind.REP)
         said.refuse(words)
         end = connection(said=START if is_greeted else LIBZMQ_GREETING)
         with pytest.raises(PolicyRefusedError) as caught:
@@ -320,12 +307,13 @@ class End:
         self.zmtp = ZmtpConnection(kind, policy="arm", max_bytes=1 << 22)
         self.zmtp.accept()
         self.flush()
-
-    def send(self, *frames: bytes) -> None:
         while not self.zmtp.is_greeted:
             self.hear()
             assert self.zmtp.take() is None
-        self.socket.sendall(written(frames))
+            self.flush()
+
+    def send(self, *frames: bytes) -> None:
+        self.socket.sendall(written(*frames))
 
     def receive(self) -> Message:
         while (message := self.zmtp.take()) is None:

@@ -1,0 +1,300 @@
+"""Tests of what `vlmcore_robotics.clients.zeromq` says to whom, byte by byte, and to libzmq."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import zmq
+
+from client_cases import Script, exactly, misbehaving, most_memory, remotes
+from vlmcore.errors import PolicyError, PolicyProtocolError, PolicyUnavailableError
+from vlmcore.limits import WireLimits
+from vlmcore_robotics.clients._boundary import HangUpError, Stage
+from vlmcore_robotics.clients._zmq_line import ZmqLine
+from vlmcore_robotics.wire._zmtp_frames import MORE, frame_head
+from vlmcore_robotics.wire.frames import FrameKind, encode_frame
+from vlmcore_robotics.wire.zmtp import SocketKind
+from zeromq_cases import CODEC, PLAN, ROBOT, SEEN, Scripted, action, async_client, client
+from zmtp_cases import GREETING, command, said_before, written
+
+remote = remotes(client, async_client)
+Make = Callable[..., Any]
+
+
+START = said_before(SocketKind.REP)
+ANSWERS = [CODEC.encode_modalities(), CODEC.encode_pong()]
+
+
+def says(*answers: bytes, before: bytes = START) -> Script:
+    """Play a server that says one thing after each request that it hears."""
+
+    def play(connection: socket.socket) -> None:
+        connection.sendall(before)
+        exactly(connection, len(START))
+        for answer in answers:
+            hear(connection)
+            connection.sendall(answer)
+
+    return play
+
+
+def hear(connection: socket.socket) -> bytes:
+    """Read a request, whatever its size."""
+    assert b"\x01\x00" == exactly(connection, 2)
+    flags = exactly(connection, 1)[0]
+    return exactly(connection, int.from_bytes(exactly(connection, 8 if flags & 2 else 1), "big"))
+
+
+def answers(*then: bytes) -> Script:
+    """Play a server that answers the questions, and then says something else."""
+    return says(*(written(b"", each) for each in ANSWERS), *then)
+
+
+@contextmanager
+def served(script: Script) -> Iterator[str]:
+    with misbehaving(script, scheme="tcp") as url:
+        yield url
+
+
+def test_what_a_client_says_is_to_the_letter(remote: Make) -> None:
+    """
+    As a REQ socket: the greeting and what it is, and after the server's an empty frame each time.
+    """
+    heard: list[bytes] = []
+
+    def listen(connection: socket.socket) -> None:
+        heard.append(exactly(connection, 12))
+        connection.sendall(START)
+        heard.append(exactly(connection, len(START) - 12))
+        heard.append(hear(connection))
+
+    with served(listen) as url, pytest.raises(PolicyUnavailableError):
+        remote(url).connect()
+    before = said_before(SocketKind.REQ)
+    assert [before[:12], before[12:], b"\x81\xa8endpoint\xb3get_modality_config"] == heard
+
+
+def test_nothing_is_asked_before_it_is_known_who_is_there(remote: Make) -> None:
+    """
+    A token is in the first request.
+    """
+    heard: list[bytes] = []
+
+    def listen(connection: socket.socket) -> None:
+        connection.sendall(START[:64])
+        with suppress(OSError):
+            while data := connection.recv(1 << 16):
+                heard.append(data)
+
+    with served(listen) as url, pytest.raises(PolicyError, match="no end of the handshake"):
+        remote(url, timeout_s=0.3).connect()
+    assert said_before(SocketKind.REQ) == b"".join(heard)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            GREETING[:12] + b"CURVE".ljust(52, b"\0"),
+            "it wants the mechanism 'CURVE'",
+        ),
+        (
+            GREETING[:12] + b"PLAIN".ljust(52, b"\0"),
+            "it wants the mechanism 'PLAIN'",
+        ),
+        (START[:10] + b"\x01\x04\0\0", "a version of ZMTP before 3.0"),
+        (b"\x01\x00", "expected the greeting of ZeroMQ"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it sends b'HTTP/1.1', expected the greeting"),
+        (b"\x15\x03\x03\x00\x02\x02\x46", "expected the greeting of ZeroMQ"),  # TLS
+        (said_before(SocketKind.DEALER), "of the kind 'DEALER', expected REP or ROUTER"),
+        (START + written(b"", b"\x80"), "it answers before it was asked"),
+    ],
+)
+def test_a_server_that_is_none_is_told_what_it_is(remote: Make, said: bytes, words: str) -> None:
+    """
+    At once: it was a time-out, after as long as a call may take.
+    """
+
+    def other(connection: socket.socket) -> None:
+        connection.sendall(said)
+        while connection.recv(1 << 16):
+            pass
+
+    with served(other) as url, pytest.raises(PolicyProtocolError) as caught:
+        remote(url, timeout_s=60).connect()
+    assert "theirs" == caught.value.side
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["CURVE", "PLAIN"])
+def test_a_server_of_libzmq_that_wants_more_is_told_so(remote: Make, kind: str) -> None:
+    """
+    A key, or a password.
+    """
+    with zmq.Context() as context, context.socket(zmq.REP) as server:
+        if kind == "CURVE":
+            server.curve_publickey, server.curve_secretkey = zmq.curve_keypair()
+            server.curve_server = True
+        else:
+            server.plain_server = True
+        port = server.bind_to_random_port("tcp://127.0.0.1")
+        with pytest.raises(PolicyProtocolError, match=f"it wants the mechanism '{kind}'"):
+            remote(f"127.0.0.1:{port}", timeout_s=60).connect()
+
+
+def test_a_server_that_refuses_is_told_in_its_words(remote: Make) -> None:
+    """
+    Nothing was asked: trying again later is sensible.
+    """
+    said = START[:64] + command(b"\x05ERROR\x04busy")
+    with served(says(before=said)) as url:
+        words = r"hung up before anything was asked \(busy\)"
+        with pytest.raises(PolicyUnavailableError, match=words):
+            remote(url).connect()
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (written(action()), "got an answer of the frames"),
+        (written(b"x", action()), "got an answer of the frames"),
+        (written(b"", action(), b""), "got an answer of the frames"),
+        (written(b""), "got an answer of the frames [0], expected [0, its bytes]"),
+        (frame_head(0, MORE) + frame_head(1 << 62), "a message of 4611686018427387904 bytes"),
+        (frame_head(0, MORE) * 40, "a message of more than 32 frames"),
+        (b"\x08\x00", "a frame with the flags 8, which has no meaning"),
+        (written(b"", action()) * 2, "nobody waited for"),
+        (b"\x04\x02\x01a" * 5000, "too many small frames at once"),
+    ],
+)
+def test_what_is_no_answer_of_zeromq_is_refused(remote: Make, said: bytes, words: str) -> None:
+    """
+    With a connection of its own for the next call, which is served.
+    """
+    action_ = written(b"", action())
+    with misbehaving(answers(said), answers(action_), scheme="tcp") as url:
+        policy = remote(url, timeout_s=60)
+        try:
+            policy.infer(SEEN)
+        except PolicyProtocolError as error:
+            assert words in str(error)  # noqa: PT017 - the answer may be whole before the fault
+        else:
+            assert "nobody waited for" == words
+        assert PLAN == policy.infer(SEEN).values.tolist()
+
+
+def test_an_answer_without_end_takes_no_memory(remote: Make) -> None:
+    """
+    libzmq holds it whole; its limit is for one frame.
+    """
+
+    def endless(connection: socket.socket) -> None:
+        says(*(written(b"", each) for each in ANSWERS), frame_head(0, MORE))(connection)
+        while True:
+            connection.sendall(frame_head(1 << 18, MORE) + bytes(1 << 18))
+
+    limits = WireLimits(max_response_bytes=1 << 20)
+    with served(endless) as url:
+        policy = remote(url, limits=limits, timeout_s=60)
+        with pytest.raises(PolicyProtocolError, match="expected at most 1048576"):
+            policy.infer(SEEN)
+
+
+@pytest.mark.parametrize("most", [1, 7, 4000])
+def test_an_answer_may_come_in_any_pieces(most: int) -> None:
+    """
+    And with pings between them, which are answered.
+    """
+    body = bytes(range(256)) * 20 * most
+    ping = command(b"\x04PING\0\0x")
+    line = ZmqLine("arm", max_bytes=len(body))
+    line.ask(b"\x80")
+    sent = b"".join(line.outgoing())
+    said = START + ping + written(b"", body)[:2] + ping + written(b"", body)[2:]
+    for i in range(0, len(said), most):
+        assert line.take() is None
+        line.feed(said[i : i + most])
+        sent += b"".join(line.outgoing())
+    pong, asked = command(b"\x04PONGx"), written(b"", b"\x80")
+    assert body == line.take()
+    assert sent.startswith(said_before(SocketKind.REQ))
+    assert (2, 1) == (sent.count(pong), sent.count(asked))
+    assert line.is_usable
+
+
+def test_a_large_request_leaves_with_its_head_and_is_not_copied() -> None:
+    """
+    In two parts: a head alone would wake the server for nothing.
+    """
+    request = bytes(1 << 20)
+    line = ZmqLine("arm", max_bytes=1)
+    line.feed(START)
+    list(line.outgoing())
+    line.ask(request)
+    first, second = line.outgoing()
+    assert written(b"", request) == bytes(first) + bytes(second)
+    assert isinstance(second, memoryview)
+    assert second.obj is request
+
+
+def test_what_a_line_is_told_last_is_what_it_raises() -> None:
+    """
+    Once lost it stays so.
+    """
+    line = ZmqLine("arm", max_bytes=1)
+    assert Stage.HANDSHAKE is line.stage
+    line.feed(START)
+    assert Stage.METADATA is line.stage
+    line.feed(b"")
+    line.feed(written(b"", b"x"))
+    with pytest.raises(HangUpError, match="it closed the connection"):
+        line.take()
+    assert not line.is_usable
+
+
+def test_a_server_of_libzmq_with_heartbeats_keeps_a_client_that_waits(remote: Make) -> None:
+    """
+    Its pings are answered while an inference runs, or it would hang up.
+    """
+    is_beaten = threading.Event()
+
+    def late() -> bytes:
+        assert is_beaten.wait(20)
+        return action()
+
+    with Scripted({"get_action": [late]}) as server:
+        server._router.setsockopt(zmq.HEARTBEAT_IVL, 20)
+        server._router.setsockopt(zmq.HEARTBEAT_TIMEOUT, 150)
+        threading.Timer(0.6, is_beaten.set).start()
+        assert PLAN == remote(server.url, timeout_s=30).infer(SEEN).values.tolist()
+        assert 1 == len(server.peers)
+
+
+def test_a_call_holds_at_most_twice_what_is_sent_and_comes(remote: Make) -> None:
+    """
+    What is sent is the request itself, and what came is written once; then it is read.
+    """
+    camera = attrs.evolve(ROBOT.cameras[0], height_px=960, width_px=1280)
+    robot = attrs.evolve(ROBOT, cameras=[camera])
+    frames = {"front": np.zeros((960, 1280, 3), np.uint8)}
+    seen = attrs.evolve(SEEN, images=frames)
+    info = encode_frame(
+        [
+            {"single_arm": np.float32(PLAN)[None, :, :2], "gripper": np.float32(PLAN)[None, :, 2:]},
+            {"padding": bytes(8 << 20)},
+        ],
+        kind=FrameKind.RESPONSE,
+        spelling=CODEC.dialect.spelling,
+    )
+    with served(answers(*[written(b"", info)] * 2)) as url:
+        policy = remote(url, embodiment=robot, timeout_s=60)
+        policy.infer(seen)
+        peak = most_memory(lambda: policy.infer(seen))
+    assert peak < 2 * (frames["front"].nbytes + len(info))
