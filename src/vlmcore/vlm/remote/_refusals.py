@@ -62,7 +62,7 @@ class Refusal:
 
     @property
     def is_a_bug(self) -> bool:
-        """Whether the server failed in a way that only some field of the request may bring about."""
+        """Whether it failed in a way that some field of the request may have brought about."""
         return self.status in (200, 500) and self._kind() in (
             ModelServerRefusedError,
             ModelServerBusyError,

@@ -138,6 +138,9 @@ def _names(terms: Terms, status: int, body: bytes) -> tuple[str, ...]:
     if refusal is not None:
         raise RefusedError(refusal)
     names = [text(each, "id", is_name=True) for each in items(listed, "data")]
-    if len(names) > terms.limits.max_listed_models or ("data" not in listed):
-        raise BadAnswerError(f"it lists {len(names)} models, expected a list of some")
+    if not isinstance(listed.get("data"), list):
+        raise BadAnswerError("it sent no list of models, expected one in 'data'")
+    most = terms.limits.max_listed_models
+    if len(names) > most:
+        raise BadAnswerError(f"max_listed_models: got {len(names)}, limit is {most}")
     return tuple(name for name in names if name)

@@ -1,0 +1,101 @@
+"""Which models a server has, and models that are named with their server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from model_server_cases import Script, model, refuses, says, serving
+from vlmcore.errors import (
+    ContractError,
+    ModelAccessError,
+    ModelServerError,
+    ModelServerKeyError,
+    ModelServerProtocolError,
+)
+from vlmcore.vlm.loading import load_predictor
+from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.remote.listing import list_models
+
+
+def listing(*names: Any) -> Script:
+    data = [{"id": name, "object": "model"} for name in names]
+    return says(json.dumps({"object": "list", "data": data}).encode())
+
+
+def test_models_are_listed_in_the_order_of_the_server() -> None:
+    """
+    Asked at /v1/models, with GET.
+    """
+    with serving(listing("b", "a")) as server:
+        assert ("b", "a") == list_models(server.url)
+    assert ("GET", "/v1/models") == (server.asked[0].method, server.asked[0].target)
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (refuses(401), ModelServerKeyError),
+        (refuses(500), ModelServerError),
+        (says(b"<html>"), ModelServerProtocolError),
+        (says(b"3"), ModelServerProtocolError),
+        (says(b"{}"), ModelServerProtocolError),
+        (lambda _: [b"HTTP/1.1 200 OK\r\n\r\n{"], ModelServerError),
+    ],
+)
+def test_a_server_that_does_not_say_is_an_error(
+    script: Script, error: type[ModelServerError]
+) -> None:
+    """
+    In the words of its own.
+    """
+    with serving(script) as server, pytest.raises(error):
+        list_models(server.url, timeout_s=1.0)
+
+
+def test_a_model_is_loaded_by_its_address() -> None:
+    """
+    With the model behind a hash, and through the same door as others.
+    """
+    with serving(model) as server, load_predictor(f"{server.url}#org/tiny") as predictor:
+        assert "You asked: Hello?" == predictor.generate(Prompt(text="Hello?")).text
+    assert "org/tiny" == server.asked[0].document["model"]
+
+
+def test_the_only_model_of_a_server_needs_no_name() -> None:
+    """
+    Where there are several, they are named in the error.
+    """
+    with serving(listing("tiny")) as server, load_predictor(server.url) as predictor:
+        assert "tiny" == predictor.info.model
+    with (
+        serving(listing("a", "b")) as server,
+        pytest.raises(ModelAccessError, match=r"it has 2 models, name one as .*#model: a, b"),
+    ):
+        load_predictor(server.url)
+    with serving(listing()) as server, pytest.raises(ModelAccessError, match="no model"):
+        load_predictor(server.url)
+
+
+def test_a_model_of_a_provider_is_loaded_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Colons in the name of the model are its own.
+    """
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-123456")
+    with load_predictor("openrouter:qwen/qwen3-vl:free") as predictor:
+        assert "qwen/qwen3-vl:free" == predictor.info.model
+        assert "https://openrouter.ai:443/api/v1" == predictor.info.source
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("device", "cpu"), ("dtype", "float16"), ("revision", "main"), ("chat_template", "{{x}}")],
+)
+def test_where_a_model_is_placed_is_not_for_the_caller_of_a_server(field: str, value: str) -> None:
+    """
+    It would be left out in silence.
+    """
+    with pytest.raises(ContractError, match=f"^{field}: "):
+        load_predictor("http://localhost:9#m", **{field: value})  # type: ignore[arg-type]
