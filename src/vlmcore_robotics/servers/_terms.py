@@ -13,7 +13,14 @@ import attrs
 
 from vlmcore._arguments import require_kind, require_switch
 from vlmcore._copying import through_constructor
-from vlmcore.errors import ContractError, PolicyError, VlmcoreError
+from vlmcore.errors import (
+    ContractError,
+    PolicyError,
+    PolicyProtocolError,
+    PolicyTimeoutError,
+    PolicyUnavailableError,
+    VlmcoreError,
+)
 from vlmcore.secrets import Secret, redact
 from vlmcore_robotics.servers.runtime import PolicyRuntime
 
@@ -123,10 +130,24 @@ def words_for_clients(error: BaseException, *, key: Secret | None) -> str:
 
 
 async def unless(gone: asyncio.Future[Any], future: Future[_Result]) -> _Result | None:
-    """Await what the policy says; ``None`` if the client is *gone* first: it is dropped then."""
+    """
+    Await what the policy says; ``None`` if the client is *gone* first: it is dropped then.
+
+    Where the policy is behind another server, what is wrong on the way there is told as such: the
+    words alone would be taken for words on this one.
+    """
     asked = asyncio.wrap_future(future)
     await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
-    if asked.done():
+    if not asked.done():
+        asked.cancel()
+        return None
+    try:
         return asked.result()
-    asked.cancel()
-    return None
+    except PolicyUnavailableError as error:
+        raise PolicyUnavailableError(error.policy, _behind(error)) from error
+    except (PolicyTimeoutError, PolicyProtocolError) as error:
+        raise PolicyError(error.policy, _behind(error)) from error
+
+
+def _behind(error: PolicyError) -> str:
+    return f"behind this server, {error.policy}: {error.problem}"

@@ -18,6 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from vlmcore_robotics.servers._keepalive import watch_peer
+from vlmcore_robotics.servers._tls import Handshakes
 from vlmcore_robotics.wire._pieces import Pieces
 
 __all__ = ["Listener"]
@@ -39,10 +40,19 @@ class Listener:
         app: An application of ASGI.
         max_clients: How many connections there may be; further ones are told that it is busy.
         patience_s: For how long the headers of a request may come, and an answer may be taken.
+        tls: The certificate, if there is one.
     """
 
-    def __init__(self, app: Any, *, max_clients: int, patience_s: float) -> None:
-        connection: Any = partial(_Connection, max_clients=max_clients, patience_s=patience_s)
+    def __init__(
+        self, app: Any, *, max_clients: int, patience_s: float, tls: ssl.SSLContext | None
+    ) -> None:
+        self._handshakes = Handshakes(tls, patience_s=patience_s)
+        connection: Any = partial(
+            _Connection,
+            max_clients=max_clients,
+            patience_s=patience_s,
+            handshakes=self._handshakes,
+        )
         config = uvicorn.Config(
             app,
             http=connection,
@@ -60,7 +70,7 @@ class Listener:
         self._server = _Server(config)
         self._serving: asyncio.Task[None] | None = None
 
-    async def open(self, *, host: str, port: int, tls: ssl.SSLContext | None) -> int:
+    async def open(self, *, host: str, port: int) -> int:
         """
         Listen; return the port, which is another one than *port* if that is 0.
 
@@ -69,9 +79,7 @@ class Listener:
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=_WAITING_CONNECTIONS)
-        config = self._server.config
-        config.load()
-        config.ssl = tls
+        self._server.config.load()
         self._serving = asyncio.ensure_future(self._server.serve(sockets=[listening]))
         started = asyncio.ensure_future(self._server.is_listening.wait())
         await asyncio.wait((started, self._serving), return_when=asyncio.FIRST_COMPLETED)
@@ -86,6 +94,7 @@ class Listener:
             config: Any = self._server.config
             config.timeout_graceful_shutdown = grace_s
             self._server.should_exit = True
+            self._handshakes.close()
             await self._serving
 
 
@@ -117,10 +126,13 @@ class _Connection(H11Protocol):
     Args:
         max_clients: How many there may be.
         patience_s: For how long it waits.
+        handshakes: Those of TLS.
         **given: What the package gives.
     """
 
-    def __init__(self, *, max_clients: int, patience_s: float, **given: Any) -> None:
+    def __init__(
+        self, *, max_clients: int, patience_s: float, handshakes: Handshakes, **given: Any
+    ) -> None:
         super().__init__(**given)
         self.conn = _Reader(h11.SERVER)
         self.logger = _QUIET
@@ -128,10 +140,13 @@ class _Connection(H11Protocol):
         self._answer, self.app = self.app, self._answered
         self._max_clients = max_clients
         self._patience_s = patience_s
+        self._handshakes = handshakes
         self._reading: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
+        if self._handshakes.begin(transport, self):
+            return
         super().connection_made(transport)
         raw = transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # or the body waits 40 ms

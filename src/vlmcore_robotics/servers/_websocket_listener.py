@@ -17,6 +17,7 @@ from websockets.server import ServerProtocol
 
 from vlmcore_robotics.servers._admission import Refusal
 from vlmcore_robotics.servers._keepalive import watch_peer
+from vlmcore_robotics.servers._tls import Handshakes
 from vlmcore_robotics.wire._pieces import Pieces
 
 __all__ = ["Listener", "Visit"]
@@ -82,6 +83,7 @@ class Listener:
         self._admit = admit
         self._answer = answer
         self._server: Server | None = None
+        self._handshakes = Handshakes(None)
         self._shaking: dict[_Connection, None] = {}  # hands; the oldest first
 
     async def open(
@@ -93,12 +95,12 @@ class Listener:
         Raises:
             OSError: If that is not possible.
         """
-        connection: Any = partial(_Connection, shaking=self._shaking)
+        self._handshakes = Handshakes(tls)
+        connection: Any = partial(_Connection, shaking=self._shaking, handshakes=self._handshakes)
         self._server = await serve(
             self._handle,
             host,
             port,
-            ssl=tls,
             process_request=self._process_request,
             compression=None,
             max_size=max_bytes,
@@ -120,6 +122,7 @@ class Listener:
     async def close(self) -> None:
         """Hang up on everybody, and wait until that is done."""
         if self._server is not None:
+            self._handshakes.close()
             for connecting in tuple(self._shaking):
                 connecting.transport.abort()
             left = [connection.close(1001) for connection in self._server.connections]
@@ -154,10 +157,12 @@ class _Connection(ServerConnection):
         protocol: ServerProtocol,
         *given: Any,
         shaking: dict[_Connection, None],
+        handshakes: Handshakes,
         **named: Any,
     ) -> None:
         super().__init__(protocol, *given, **named)
         self._shaking = shaking
+        self._handshakes = handshakes
         self._is_full = False
         self._is_held = False
         self._leaving: asyncio.TimerHandle | None = None
@@ -172,6 +177,8 @@ class _Connection(ServerConnection):
         protocol.recv_frame = take_some  # type: ignore[method-assign]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self._handshakes.begin(transport, self):
+            return
         super().connection_made(transport)
         if len(self._shaking) >= _MOST_HANDSHAKES:
             oldest = next(iter(self._shaking))

@@ -88,7 +88,6 @@ class HttpPolicyServer(Server):
         require_finite_between(0.0, 3600.0, patience_s=patience_s)
         address = Address(host=host, port=port, allow_remote=allow_remote)
         super().__init__(address, "http" if tls is None else "https")
-        self._tls = tls
         self._threads = message_threads()
         self._answers = HttpAnswers(
             runtime,
@@ -106,11 +105,14 @@ class HttpPolicyServer(Server):
         with optional_dependency("server", "starlette", "uvicorn"):
             from vlmcore_robotics.servers import _asgi, _uvicorn_listener  # noqa: PLC0415 - doors
         self._listener: Listener = _uvicorn_listener.Listener(
-            _asgi.app_of(self._answers.answer), max_clients=max_clients, patience_s=patience_s
+            _asgi.app_of(self._answers.answer),
+            max_clients=max_clients,
+            patience_s=patience_s,
+            tls=tls,
         )
 
     async def _listen(self, host: str, port: int) -> int:
-        return await self._listener.open(host=host, port=port, tls=self._tls)
+        return await self._listener.open(host=host, port=port)
 
     async def _hang_up(self, grace_s: float) -> None:
         await self._listener.close(grace_s=grace_s)

@@ -141,8 +141,16 @@ def test_an_observation_of_another_robot_is_refused_with_the_difference(
     [
         (ContractError("state", "is odd"), 422, "state: is odd"),
         (PolicyError("scripted", "no weights"), 500, "no weights"),
-        (PolicyUnavailableError("behind", "nobody listens"), 503, "nobody listens"),
-        (PolicyTimeoutError("behind", "reply", 1.0), 500, "no reply within 1 s"),
+        (
+            PolicyUnavailableError("behind", "nobody listens"),
+            503,
+            "behind this server, behind: nobody listens",
+        ),
+        (
+            PolicyTimeoutError("behind", "reply", 1.0),
+            500,
+            "behind this server, behind: no reply within 1 s",
+        ),
         (PolicyStatusError("behind", "who are you", 401), 500, "who are you"),
         (KeyError("/home/me/x.py"), 500, "the policy failed with KeyError; its log says more"),
         (SystemExit(3), 500, "the policy failed with SystemExit; its log says more"),

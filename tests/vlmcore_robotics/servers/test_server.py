@@ -8,7 +8,14 @@ import socket
 import pytest
 
 from vlmcore.contracts.presets import find_embodiment
-from vlmcore.errors import ContractError, EndpointError
+from vlmcore.errors import (
+    ContractError,
+    EndpointError,
+    PolicyError,
+    PolicyProtocolError,
+    PolicyTimeoutError,
+    PolicyUnavailableError,
+)
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.testing import ScriptedPolicy, example_observation
 from vlmcore_robotics.clients import AsyncHttpPolicy, AsyncWebSocketPolicy, AsyncZmqPolicy
@@ -126,6 +133,34 @@ def test_stopping_twice_is_no_error(make) -> None:
         await server.stop()
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PolicyUnavailableError("ws://far:1", "nothing listens there"), "nothing listens there"),
+        (PolicyTimeoutError("ws://far:1", "reply", 2.0), "no reply within 2 s"),
+        (PolicyProtocolError("ws://far:1", "it hung up", "theirs"), "it hung up"),
+    ],
+)
+def test_a_proxy_says_who_behind_it_failed(protocol, error, said) -> None:
+    """
+    Its client would look for the fault on the way to the proxy.
+    """
+    kind, client, layout = KINDS[protocol]
+    failing = ScriptedPolicy([error], info=INFO)
+
+    async def ask() -> None:
+        async with kind(runtime, port=0, **layout) as server:
+            policy = client(server.url, embodiment=ROBOT, **layout)
+            try:
+                await policy.infer(example_observation(ROBOT))
+            finally:
+                await policy.aclose()
+
+    words = f"behind this server, ws://far:1: {said}"
+    with PolicyRuntime(failing) as runtime, pytest.raises(PolicyError, match=words):
+        asyncio.run(ask())
 
 
 @pytest.mark.parametrize("grace_s", [-1.0, float("nan"), 601.0, "5"])
