@@ -48,6 +48,7 @@ LEROBOT_NEEDS = (
     "tqdm",
 )
 ATHERIS = "atheris==3.0.0"
+FLASHPACK = "flashpack==0.4.5"  # the golden files are written by it
 SAMPLE = "src/vlmcore/embedded/samples/scene-1.png"
 
 
@@ -140,6 +141,16 @@ def rerun(session: nox.Session) -> None:
     """Export an episode to Rerun, and read the recording back; no other session installs it."""
     install(session, "tests", extras="rerun,testing")
     session.run("pytest", "tests/vlmcore/rollout/test_episode_rerun.py", *session.posargs)
+
+
+@nox.session(default=False, venv_backend="none")
+def weights_peers(session: nox.Session) -> None:
+    """Exchange packs and safetensors with flashpack and safetensors themselves."""
+    python = local(session, "tests", extras="local,weights,testing")
+    session.run(python, "-m", "pip", "install", "-q", "-c", PINS, FLASHPACK)
+    session.run(
+        python, "-m", "pytest", "tests/vlmcore/weights/test_peers_torch.py", *session.posargs
+    )
 
 
 @nox.session(default=False)

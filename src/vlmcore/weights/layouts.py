@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._json_values import frozen_object
 from vlmcore.errors import ContractError
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.flashpack_format import MAGIC
@@ -198,7 +199,11 @@ def lay_out_safetensors(
                 f"dtype of {spec.name!a:.90}",
                 f"got {spec.dtype.value}, expected one that safetensors has",
             )
-    header: dict[str, Any] = {} if metadata is None else {"__metadata__": dict(metadata)}
+    header: dict[str, Any] = {}
+    if metadata is not None:
+        header["__metadata__"] = dict(frozen_object(metadata, field="metadata"))
+        if not all(isinstance(text, str) for text in metadata.values()):
+            raise ContractError("metadata", "got something else, expected texts by name")
     placed: list[tuple[TensorSpec, int]] = []
     reached = 0
     for spec in sorted(tensors, key=lambda each: (-_ORDER.index(each.dtype), each.name)):
