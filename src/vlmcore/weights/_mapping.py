@@ -16,6 +16,7 @@ from vlmcore.weights._pages import populate
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.opening import WeightFiles
+from vlmcore.weights.ranges import Arrived
 
 __all__ = ["fetch_pages", "map_file"]
 
@@ -55,11 +56,14 @@ def fetch_pages(
     entries: Iterable[TensorEntry],
     budget: ReadBudget,
     *,
+    arrived: Arrived | None = None,
     progress: Progress | None = None,
     cancel: Cancelling | None = None,
 ) -> bool:
     """
     Bring the pages of *entries* into memory, several parts at a time.
+
+    *arrived* is told of each part, by the thread that brought it.
 
     Returns:
         Whether the system did; where it has no word for it, pages come when they are touched.
@@ -78,6 +82,8 @@ def fetch_pages(
         except OSError as error:
             files.check_unchanged()
             raise WeightsError(str(files.paths[file]), "a page cannot be read") from error
+        if arrived is not None:
+            arrived(file, start, stop)
 
     parts = [(part, part[2] - part[1]) for part in _parts(entries, budget.chunk_bytes)]
     with ThreadPoolExecutor(budget.readers, thread_name_prefix="vlmcore-weights") as pool:

@@ -16,11 +16,12 @@ from vlmcore.errors import WeightsChangedError, WeightsError
 from vlmcore.weights._arena import allocate
 from vlmcore.weights._pages import PageCache, file_system, is_remote, open_direct
 
-__all__ = ["FileRange", "Source", "Staging"]
+__all__ = ["FileRange", "Source", "Staging", "read_some"]
 
 UInt8Array = npt.NDArray[np.uint8]
 
 _SECTOR = 0x1000  # what reads past the cache start and end at, in files and in memory
+_SEEKING = threading.Lock()  # where there is no reading by place, the place is the descriptor's
 _MOSTLY = 0.9  # a part of which so much is in memory is read from there
 
 
@@ -83,7 +84,6 @@ class Source(Closing):
         self._fd = fd
         self._size = size_bytes
         self._always_direct = direct is True
-        self._lock = threading.Lock()
         wanted = direct is True or (direct is None and not self.is_remote)
         self._direct_fd = open_direct(fd) if wanted else None
         looks = direct is None and self._direct_fd is not None
@@ -170,21 +170,31 @@ class Source(Closing):
         """Read until *needed* bytes are there; the room may be larger than the file is long."""
         done = 0
         while done < needed:
-            count = self._read_some(fd, into[done:], start + done)
+            count = read_some(fd, into[done:], start + done)
             if count <= 0:
                 raise WeightsChangedError(
                     self.name, f"it ended at byte {start + done}, expected {self._size} bytes"
                 )
             done += count
 
-    def _read_some(self, fd: int, into: UInt8Array, start: int) -> int:
-        if hasattr(os, "preadv"):
-            return os.preadv(fd, [into.data], start)
-        with self._lock:  # elsewhere, where a file is read is a property of its descriptor
-            os.lseek(fd, start, os.SEEK_SET)
-            data = os.read(fd, into.size)
-        into[: len(data)] = np.frombuffer(data, np.uint8)
-        return len(data)
+
+def read_some(fd: int, into: UInt8Array, start: int) -> int:
+    """
+    Read bytes of a file from *start* on, from any thread.
+
+    Returns:
+        How many; 0 at the end of the file.
+
+    Raises:
+        OSError: If the system does not read it.
+    """
+    if hasattr(os, "preadv"):
+        return os.preadv(fd, [into.data], start)
+    with _SEEKING:
+        os.lseek(fd, start, os.SEEK_SET)
+        data = os.read(fd, into.size)
+    into[: len(data)] = np.frombuffer(data, np.uint8)
+    return len(data)
 
 
 def _scatter(between: UInt8Array, first: int, part: Sequence[FileRange]) -> None:

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from vlmcore._arrays import require_member
 from vlmcore._closing import Closing
-from vlmcore._host_memory import free_host_bytes, in_gib
-from vlmcore.errors import ContractError, WeightsBudgetError, WeightsError
+from vlmcore.errors import WeightsError
 from vlmcore.limits import WeightLimits
-from vlmcore.weights._arena import allocate
 from vlmcore.weights._crew import Cancelling, Progress
-from vlmcore.weights._layout import lay_out
-from vlmcore.weights._mapping import fetch_pages, map_file
-from vlmcore.weights._pages import file_system, is_remote
+from vlmcore.weights._loads import Held, Load
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.index import TensorEntry, WeightIndex
+from vlmcore.weights.manifest import Manifest
 from vlmcore.weights.opening import WeightFiles, open_files
-from vlmcore.weights.ranges import FileRange, RangeReader
 from vlmcore.weights.report import LoadReport, Way
+from vlmcore.weights.verifying import Verification
 
 __all__ = ["Weights", "load_weights", "read_weights"]
 
@@ -49,7 +45,7 @@ class Weights(Mapping[str, npt.NDArray[Any]], Closing):
     def __init__(
         self,
         files: WeightFiles,
-        held: Mapping[str, tuple[UInt8Array, int]],
+        held: Held,
         report: LoadReport,
         *,
         owns_files: bool,
@@ -57,7 +53,7 @@ class Weights(Mapping[str, npt.NDArray[Any]], Closing):
         self.index: WeightIndex = files.index
         self.report = report
         self._files = files
-        self._held = dict(held)
+        self._held = held
         self._owns_files = owns_files
         self._is_open = True
 
@@ -108,6 +104,8 @@ def load_weights(
     *,
     way: Way = Way.VIEWS,
     names: Collection[str] | None = None,
+    verification: Verification = Verification.OFF,
+    manifest: Manifest | None = None,
     budget: ReadBudget | None = None,
     progress: Progress | None = None,
     cancel: Cancelling | None = None,
@@ -128,6 +126,8 @@ def load_weights(
         path: A pack, a file of safetensors, an index of several, or a folder that holds one.
         way: How the tensors are had.
         names: Which to load; all if it is ``None``.
+        verification: How much of them is compared with their manifest, while they are read.
+        manifest: What they were; the manifest that lies beside the files by default.
         budget: How to read; as the host can bear it if it is ``None``.
         progress: Called with the bytes that are done and those that there are.
         cancel: Stops the load from another thread.
@@ -137,14 +137,16 @@ def load_weights(
         WeightsError: If the files cannot be opened or read; see `open_files`.
         WeightsChangedError: If a file changed while it was read.
         WeightsBudgetError: If the tensors do not fit into the memory that is free.
+        WeightChecksumError: If a tensor is another than the manifest says; all are named.
         WeightsCancelledError: If it was cancelled.
         ContractError: If a name is not in the checkpoint.
     """
     started = time.perf_counter()
     files = open_files(path, limits=limits)
     try:
-        load = _Load(files, names, budget, progress, cancel, started=started)
-        return load.run(way, owns_files=True)
+        load = Load(files, names, budget, progress, cancel, started=started)
+        load.will_compare(verification, manifest)
+        return Weights(files, *load.run(way), owns_files=True)
     except BaseException:
         files.close()
         raise
@@ -155,145 +157,13 @@ def read_weights(
     *,
     way: Way = Way.VIEWS,
     names: Collection[str] | None = None,
+    verification: Verification = Verification.OFF,
+    manifest: Manifest | None = None,
     budget: ReadBudget | None = None,
     progress: Progress | None = None,
     cancel: Cancelling | None = None,
 ) -> Weights:
     """Load tensors of files that are open; as `load_weights`, and the files stay the caller's."""
-    load = _Load(files, names, budget, progress, cancel, started=time.perf_counter())
-    return load.run(way, owns_files=False)
-
-
-class _Load:
-    """One load on its way."""
-
-    def __init__(
-        self,
-        files: WeightFiles,
-        names: Collection[str] | None,
-        budget: ReadBudget | None,
-        progress: Progress | None,
-        cancel: Cancelling | None,
-        *,
-        started: float,
-    ) -> None:
-        self._files = files
-        self._entries = _chosen(files, names)
-        self._payload = sum(entry.nbytes for entry in self._entries)
-        self._budget = budget if budget is not None else ReadBudget.for_host()
-        self._progress = progress
-        self._cancel = cancel
-        self._steps = list(self._budget.steps_down)
-        self._phases: dict[str, float] = {}
-        self._since = started
-        self._done: dict[str, int] = {}
-        self._end_phase("open")
-
-    def run(self, way: Way, *, owns_files: bool) -> Weights:
-        require_member(Way, way=way)
-        self._files.check_unchanged()
-        maps = self._maps() if way is Way.VIEWS else None
-        way = Way.COPY if maps is None else Way.VIEWS
-        held = self._copy(self._entries) if maps is None else self._view(maps)
-        self._files.check_unchanged()
-        report = LoadReport(
-            path=self._files.path,
-            way=way,
-            tensors=len(self._entries),
-            payload_bytes=self._payload,
-            phases_s=self._phases,
-            steps_down=tuple(self._steps),
-            **self._done,
-        )
-        return Weights(self._files, held, report, owns_files=owns_files)
-
-    def _maps(self) -> list[UInt8Array] | None:
-        """Map the files; ``None`` where they are better not."""
-        maps = []
-        for i, file in enumerate(self._files.index.files):
-            path, kind = self._files.paths[i], file_system(self._files.fd(i))
-            if is_remote(kind):
-                self._steps.append(f"views: {path} is on {kind}, read into own memory instead")
-                return None
-            try:
-                maps.append(map_file(self._files.fd(i), file.size_bytes))
-            except (OSError, ValueError):  # of no such use to its file system, or shorter by now
-                self._files.check_unchanged()
-                self._steps.append(f"views: {path} cannot be mapped, read into own memory instead")
-                return None
-        self._end_phase("map")
-        return maps
-
-    def _view(self, maps: Sequence[UInt8Array]) -> dict[str, tuple[UInt8Array, int]]:
-        """Fetch the pages of mapped files; what lies across its own numbers in them is copied."""
-        mapped = [entry for entry in self._entries if entry.is_aligned]
-        fetched = fetch_pages(
-            self._files,
-            maps,
-            mapped,
-            self._budget,
-            progress=self._progress,
-            cancel=self._cancel,
-        )
-        if not fetched:
-            self._steps.append("views: this system fetches no pages ahead, they come when touched")
-        self._end_phase("fetch")
-        self._done["mapped_bytes"] = sum(entry.nbytes for entry in mapped)
-        held = {entry.name: (maps[entry.file], entry.start) for entry in mapped}
-        crooked = [entry for entry in self._entries if not entry.is_aligned]
-        return {**held, **self._copy(crooked)} if crooked else held
-
-    def _copy(self, entries: Sequence[TensorEntry]) -> dict[str, tuple[UInt8Array, int]]:
-        layout = lay_out(entries)
-        _require_memory(self._files.path, layout.nbytes)
-        arena = allocate(layout.nbytes)
-        self._end_phase("allocate")
-        with RangeReader(self._files, self._budget) as reader:
-            reader.read(
-                (
-                    FileRange(
-                        file=each.file,
-                        start=each.start,
-                        into=arena[each.at : each.at + each.stop - each.start],
-                    )
-                    for each in layout.segments
-                ),
-                progress=self._progress,
-                cancel=self._cancel,
-            )
-            self._done["direct_bytes"] = reader.direct_bytes
-            self._done["plain_bytes"] = reader.plain_bytes
-            self._done["staging_bytes"] = reader.staging_bytes
-            self._steps += reader.steps_down
-        self._end_phase("read")
-        return {name: (arena, at) for name, at in layout.places.items()}
-
-    def _end_phase(self, name: str) -> None:
-        now = time.perf_counter()
-        self._phases[name] = self._phases.get(name, 0.0) + now - self._since
-        self._since = now
-
-
-def _chosen(files: WeightFiles, names: Collection[str] | None) -> tuple[TensorEntry, ...]:
-    """Pick the tensors that are wanted, in the order of the files."""
-    index = files.index
-    if names is None:
-        return index.entries
-    if isinstance(names, str):
-        raise ContractError("names", "got one text, expected several names")
-    wanted = {index.aliases.get(name, name) for name in names}
-    unknown = sorted(map(str, wanted - index.keys()))
-    if unknown:
-        raise ContractError(
-            "names",
-            f"got {unknown[0]!a:.90}, which {files.path} does not have ({len(unknown)} of such)",
-        )
-    return tuple(entry for entry in index.entries if entry.name in wanted)
-
-
-def _require_memory(path: str, needed: int) -> None:
-    free = free_host_bytes()
-    if free is not None and needed > free:
-        raise WeightsBudgetError(
-            path, f"needs {in_gib(needed)}, and the host has {in_gib(free)} free", needed, free
-        )
+    load = Load(files, names, budget, progress, cancel, started=time.perf_counter())
+    load.will_compare(verification, manifest)
+    return Weights(files, *load.run(way), owns_files=False)

@@ -20,6 +20,8 @@ __all__ = ["Cancelling", "FileRange", "Progress", "RangeReader", "parts_of"]
 _GAP = 0x1000  # bytes between two ranges that are read and thrown away rather than skipped
 
 Part: TypeAlias = tuple[FileRange, ...]
+Arrived: TypeAlias = Callable[[int, int, int], None]
+"""What is told the file, the start and the stop of bytes that are there, in any order."""
 
 
 class RangeReader(Closing):
@@ -97,7 +99,7 @@ class RangeReader(Closing):
         *,
         progress: Progress | None = None,
         cancel: Cancelling | None = None,
-        on_part: Callable[[FileRange], None] | None = None,
+        arrived: Arrived | None = None,
     ) -> None:
         """
         Read ranges, and return when all their bytes are there.
@@ -109,7 +111,7 @@ class RangeReader(Closing):
             progress: Called in the thread of the caller with the bytes that are read and those that
                 are asked for.
             cancel: Asked after each part.
-            on_part: Called by a reader with each piece that it has read, in any order.
+            arrived: Called by a reader with each piece that it has read.
 
         Raises:
             WeightsChangedError: If a file is shorter than it was when it was opened.
@@ -120,10 +122,10 @@ class RangeReader(Closing):
             (part, sum(each.into.size for each in part))
             for part in parts_of(ranges, self._budget.chunk_bytes)
         ]
-        work = partial(self._read_part, on_part=on_part)
+        work = partial(self._read_part, arrived=arrived)
         work_off(self._pool, work, parts, path=self._path, progress=progress, cancel=cancel)
 
-    def _read_part(self, part: Part, on_part: Callable[[FileRange], None] | None = None) -> None:
+    def _read_part(self, part: Part, arrived: Arrived | None = None) -> None:
         source = self._sources[part[0].file]
         size = sum(each.into.size for each in part)
         if not self._read_direct(source, part):
@@ -134,9 +136,9 @@ class RangeReader(Closing):
         else:
             with self._lock:
                 self.direct_bytes += size
-        if on_part is not None:
+        if arrived is not None:
             for each in part:
-                on_part(each)
+                arrived(each.file, each.start, each.stop)
 
     def _read_direct(self, source: Source, part: Part) -> bool:
         wanted = source.goes_direct(part[0].start, part[-1].stop)

@@ -16,9 +16,9 @@ from vlmcore.errors import (
     WeightsError,
 )
 from vlmcore.vlm.generation import CancelToken
-from vlmcore.weights import _mapping, _pages, loading
+from vlmcore.weights import _loads, _mapping, _pages
 from vlmcore.weights.budget import ReadBudget
-from vlmcore.weights.loading import load_weights, read_weights
+from vlmcore.weights.loading import Weights, load_weights, read_weights
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
 from weight_cases import Tensors, forget_pages, run_child, some_tensors, write_safetensors
@@ -51,7 +51,7 @@ def test_every_tensor_is_what_was_written(
         assert_same(tensors, weights)
 
 
-def assert_same(tensors: Tensors, weights: loading.Weights) -> None:
+def assert_same(tensors: Tensors, weights: Weights) -> None:
     """Compare names, dtypes, shapes and bytes."""
     assert tensors.keys() == weights.keys()
     for name, tensor in tensors.items():
@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_refused_before_memory_is_taken(
     """
     An error says what is needed and what is free; the host is not driven out of memory.
     """
-    monkeypatch.setattr(loading, "free_host_bytes", lambda: MIB)
+    monkeypatch.setattr(_loads, "free_host_bytes", lambda: MIB)
     with pytest.raises(WeightsBudgetError) as error:
         load_weights(path, way=Way.COPY, budget=ReadBudget())
     assert MIB == error.value.available_bytes < error.value.needed_bytes
@@ -217,7 +217,7 @@ def test_files_on_network_disks_are_not_mapped(
     """
     Mapped, they come page by page over the network, and end the process when the server does.
     """
-    monkeypatch.setattr(loading, "file_system", lambda _: kind)
+    monkeypatch.setattr(_loads, "file_system", lambda _: kind)
     with load_weights(path, way=Way.VIEWS) as weights:
         assert_same(tensors, weights)
         assert Way.COPY is weights.report.way

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -218,18 +219,19 @@ def test_memory_that_is_read_only_is_refused(files: WeightFiles) -> None:
         reader.read([FileRange(file=0, start=0, into=into)])
 
 
-def test_pieces_are_told_as_they_come(files: WeightFiles, path: Path) -> None:
+def test_pieces_are_told_as_they_come(files: WeightFiles) -> None:
     """
     What is done with bytes while they are fresh, as checking them, sees each of them once.
     """
-    seen: dict[int, bytes] = {}
-    into = allocate(9 * SECTOR + 5)
+    seen: list[tuple[int, int, int]] = []
     with RangeReader(files, SMALL) as reader:
         reader.read(
-            [FileRange(file=0, start=11, into=into)],
-            on_part=lambda part: seen.update({part.start: part.into.tobytes()}),
+            [FileRange(file=0, start=11, into=allocate(9 * SECTOR + 5))],
+            arrived=lambda *place: seen.append(place),
         )
-    assert path.read_bytes()[11 : 11 + into.size] == b"".join(seen[start] for start in sorted(seen))
+    stops = [11, *(stop for _, _, stop in sorted(seen))]
+    assert [(0, *pair) for pair in pairwise(stops)] == sorted(seen)
+    assert 11 + 9 * SECTOR + 5 == stops[-1]
 
 
 @given(
