@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Coroutine
+from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -52,6 +54,7 @@ class AwaitedConnection:
     def cut(self) -> None:
         """End the call that is under way, and all others; in the thread of the event loop."""
         self._cut.set()
+        self._wake(ConnectionAbortedError)
 
     async def arrived(self) -> bytes | None:
         """
@@ -79,6 +82,17 @@ class AwaitedConnection:
                 or something is not done until the deadline.
         """
         self.is_asked = False
+        late = asyncio.get_running_loop().call_later(deadline.rest_s, self._wake, TimeoutError)
+        try:
+            async with aclosing(self._done(steps, deadline)) as parts:
+                async for each in parts:
+                    yield each
+        finally:
+            late.cancel()
+
+    async def _done(
+        self, steps: Steps[_News, _Result], deadline: Deadline
+    ) -> AsyncGenerator[_News | Done[_Result], None]:
         came: bytes | None = None
         lost: OSError | None = None
         while True:
@@ -95,7 +109,7 @@ class AwaitedConnection:
                     case Send():
                         self._send(step)
                     case Receive():
-                        came = await self._in_time(self._reader.read(_AT_A_TIME), deadline)
+                        came = await self._received(deadline)
                     case Wait():
                         self.is_asked = False
                         await self._in_time(asyncio.sleep(step.seconds), deadline)
@@ -126,7 +140,7 @@ class AwaitedConnection:
         for i, (*_, address) in enumerate(found):
             try:
                 self._reader, self._writer = await self._in_time(
-                    asyncio.open_connection(
+                    _opened(
                         str(address[0]),
                         endpoint.port,
                         ssl=tls,
@@ -139,6 +153,14 @@ class AwaitedConnection:
                 if i == len(found) - 1:
                     raise
 
+    def _wake(self, error: type[OSError]) -> None:
+        """Raise *error* to whoever reads: that costs nothing, as a timer for each wait would."""
+        self._reader.set_exception(error())
+
+    async def _received(self, deadline: Deadline) -> bytes:
+        deadline.left_s()
+        return await self._reader.read(_AT_A_TIME)
+
     def _send(self, send: Send) -> None:
         """Begin to send. The answer is read meanwhile: who refuses a request may not read it."""
         self.is_asked = True
@@ -147,6 +169,35 @@ class AwaitedConnection:
 
     async def _in_time(self, action: Coroutine[Any, Any, _Result], deadline: Deadline) -> _Result:
         return await in_time(action, deadline.rest_s, unless=self._cut)
+
+
+class _Reader(asyncio.StreamReader):
+    """A reader of what came though the connection has ended: TLS of Python 3.10 fails there."""
+
+    def set_transport(self, transport: Any) -> None:
+        super().set_transport(_Resumable(transport))  # type: ignore[arg-type]
+
+
+class _Resumable:
+    """As much of a transport as a reader uses; one that has ended is not resumed."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.pause_reading = transport.pause_reading
+        self._transport = transport
+
+    def resume_reading(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self._transport.resume_reading()
+
+
+async def _opened(
+    address: str, port: int, **tls: Any
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect, as ``asyncio.open_connection`` does."""
+    loop, reader = asyncio.get_running_loop(), _Reader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.create_connection(lambda: protocol, address, port, **tls)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 async def _sent(writer: asyncio.StreamWriter, send: Send) -> None:
