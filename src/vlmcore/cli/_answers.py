@@ -8,6 +8,7 @@ import attrs
 
 from vlmcore.cli._sources import Question
 from vlmcore.cli._terminal import Terminal
+from vlmcore.contracts.json_text import write_json
 from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions
 from vlmcore.vlm.predictor import Predictor
 from vlmcore.vlm.prompt import Prompt
@@ -28,8 +29,8 @@ class AnswerSink(Protocol):
         """Ask, and show the answer."""
         ...
 
-    def failed(self, problem: str) -> None:
-        """Show that what was announced could not be described."""
+    def failed(self, problem: str, text: str | None = None) -> None:
+        """Show that what was announced could not be described, and what was written of it."""
         ...
 
 
@@ -54,10 +55,10 @@ class PlainText:
     ) -> Generation:
         """Ask, and write the answer when it is whole."""
         generation = predictor.generate(prompt, options, cancel=cancel)
-        self._terminal.line(generation.text)
+        self._terminal.line(_shown(generation, options))
         return generation
 
-    def failed(self, problem: str) -> None:
+    def failed(self, problem: str, text: str | None = None) -> None:
         """Write nothing: the complaint is on standard error."""
 
 
@@ -91,12 +92,16 @@ class JsonLines:
     ) -> Generation:
         """Ask, and write the answer with everything that is known about it."""
         generation = predictor.generate(prompt, options, cancel=cancel)
-        self._terminal.document(self._document(generation, predictor.info.model))
+        document = self._document(generation, predictor.info.model)
+        if _has_value(generation, options):
+            document["value"] = generation.value
+        self._terminal.document(document)
         return generation
 
-    def failed(self, problem: str) -> None:
+    def failed(self, problem: str, text: str | None = None) -> None:
         """Write an object that says why there is no answer."""
-        self._terminal.document({"source": self._source, "error": problem})
+        written = {} if text is None else {"written": text}
+        self._terminal.document({"source": self._source, "error": problem, **written})
 
     def _document(self, generation: Generation, model: str) -> dict[str, Any]:
         timings = generation.timings
@@ -110,3 +115,14 @@ class JsonLines:
             "timings": None if timings is None else attrs.asdict(timings),
             "model": model,
         }
+
+
+def _has_value(generation: Generation, options: GenerationOptions) -> bool:
+    return options.output is not None and generation.structure_error is None
+
+
+def _shown(generation: Generation, options: GenerationOptions) -> str:
+    """Return the answer as it is written; of JSON that was asked for, nothing but that."""
+    if not _has_value(generation, options):
+        return generation.text
+    return write_json(generation.value, indent=None)

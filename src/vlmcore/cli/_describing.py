@@ -13,7 +13,7 @@ from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._interrupts import cancelled_by_interrupt
 from vlmcore.cli._sources import Question
 from vlmcore.cli._terminal import Terminal
-from vlmcore.errors import ContractError, MediaError, ModelError
+from vlmcore.errors import ContractError, MediaError, ModelError, StructureError
 from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
 from vlmcore.vlm.predictor import Predictor, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
@@ -143,7 +143,7 @@ class Describing:
 
     def _fail(self, name: str, error: MediaError | ModelError | ContractError) -> None:
         self._failures += 1
-        self.sink.failed(error.problem)
+        self.sink.failed(error.problem, error.text if isinstance(error, StructureError) else None)
         self._complain(f"{name}: {error.problem}")
 
     def _complain(self, text: str) -> None:

@@ -11,11 +11,15 @@ from typing import Any
 from vlmcore.cli._answers import AnswerSink, JsonLines, PlainText, Streaming
 from vlmcore.cli._describing import Describing
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
+from vlmcore.cli._files import read_bytes, told_of
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._sources import questions_about
 from vlmcore.cli._terminal import Terminal
+from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError
+from vlmcore.limits import StructureLimits
 from vlmcore.vlm.generation import GenerationOptions
+from vlmcore.vlm.outputs import JsonOutput
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.sources import EMBEDDED
@@ -122,6 +126,20 @@ def _members(kind: type[enum.Enum]) -> Iterable[enum.Enum]:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object a line for each image")
+    structure = group.add_mutually_exclusive_group()
+    structure.add_argument(
+        "--schema",
+        metavar="FILE",
+        help="a JSON Schema that each answer has to fit, or '-' for standard input",
+    )
+    structure.add_argument(
+        "--json-object", action="store_true", help="each answer has to be a JSON object"
+    )
+    group.add_argument(
+        "--repair",
+        action="store_true",
+        help="send an answer that does not fit back once, to be mended; not shown as it is written",
+    )
     group.add_argument(
         "--no-stream", action="store_true", help="show an answer only when it is whole"
     )
@@ -153,7 +171,7 @@ def _run(
 def _sink(arguments: argparse.Namespace, terminal: Terminal, *, several: bool) -> AnswerSink:
     if arguments.json:
         return JsonLines(terminal)
-    if terminal.is_interactive and not arguments.no_stream:
+    if terminal.is_interactive and not arguments.no_stream and not arguments.repair:
         return Streaming(terminal, headings=several)
     return PlainText(terminal, headings=several)
 
@@ -164,7 +182,27 @@ def _options(arguments: argparse.Namespace) -> GenerationOptions:
         temperature=arguments.temperature,
         top_p=arguments.top_p,
         seed=arguments.seed,
+        output=_output(arguments),
     )
+
+
+def _output(arguments: argparse.Namespace) -> JsonOutput | None:
+    """Take what the answers are to be; JSON is not streamed where it may be mended."""
+    if arguments.schema is None and not arguments.json_object:
+        if arguments.repair:
+            raise ContractError("repair", "got it alone, expected --schema or --json-object too")
+        return None
+    schema = None if arguments.schema is None else _schema(arguments.schema)
+    return JsonOutput(schema=schema, repair=arguments.repair)
+
+
+def _schema(word: str) -> Any:
+    try:
+        data = read_bytes(word, most=StructureLimits().max_schema_bytes)
+        with told_of(word):
+            return read_json(data)
+    except ContractError as error:
+        raise ContractError("schema", str(error)) from None
 
 
 def _placement(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from vlmcore.vlm.generation import (
 )
 from vlmcore.vlm.predictor import GenerationStream, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.structure import mended, required, structured
 
 __all__ = ["EchoPredictor", "echo"]
 
@@ -129,12 +130,10 @@ class EchoPredictor:
 
         Raises:
             GenerationError: If it was made to fail.
+            StructureError: If JSON was asked for, and the answer is not so.
             ModelError: If it is closed, or a stream of it is still open in this thread.
         """
-        stream = self.stream(prompt, options, cancel=cancel)
-        for _ in stream:
-            pass
-        return stream.result
+        return required(self._mended(prompt, options, cancel))
 
     def stream(
         self,
@@ -151,7 +150,11 @@ class EchoPredictor:
             ModelError: If it is closed. While reading, the same as `generate`.
         """
         self._require_open()
-        return GenerationStream(self._write_in_turn(prompt, options, cancel))
+
+        def pieces() -> Generator[str, None, Generation]:
+            return required((yield from self._write_in_turn(prompt, options, cancel)))
+
+        return GenerationStream(pieces())
 
     def generate_many(
         self,
@@ -172,7 +175,7 @@ class EchoPredictor:
         """
         self._require_open()
         require_count(batch_size=batch_size)
-        return [self.generate(prompt, options, cancel=cancel) for prompt in prompts]
+        return [self._mended(prompt, options, cancel) for prompt in prompts]
 
     def close(self) -> None:
         """Refuse further calls; those being served end as if they were cancelled."""
@@ -188,6 +191,18 @@ class EchoPredictor:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _mended(
+        self, prompt: Prompt, options: GenerationOptions, cancel: CancelToken | None
+    ) -> Generation:
+        def ask(prompt: Prompt) -> Generation:
+            self._require_open()
+            stream = GenerationStream(self._write_in_turn(prompt, options, cancel))
+            for _ in stream:
+                pass
+            return stream.result
+
+        return mended(ask(prompt), prompt, options, ask)
 
     def _require_open(self) -> None:
         if self._closed:
@@ -224,7 +239,8 @@ class EchoPredictor:
             self._take_a_token(draft)
             yield from draft.write(token)
         yield from draft.finish()
-        return draft.generation(prompt_tokens=len(answer) + 1)
+        generation = draft.generation(prompt_tokens=len(answer) + 1)
+        return structured(generation, draft.options, model=self._model)
 
     def _tokens(self, answer: list[str], draft: _Draft) -> Iterator[str]:
         thoughts = _TOKEN.findall(self._thoughts) if draft.options.thinking is not False else []

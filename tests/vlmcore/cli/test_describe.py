@@ -410,3 +410,73 @@ def test_the_predictor_is_closed_at_the_end(command, pictures) -> None:
     command("describe", pictures.red, pictures.nothing, load=load)
 
     assert made[0]._closed
+
+
+SCHEMA = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+
+
+def test_an_answer_that_fits_the_schema_is_written_as_json_alone(
+    command, pictures, tmp_path
+) -> None:
+    """
+    A program reads it as it is: no fence, no words around it.
+    """
+    (tmp_path / "schema.json").write_text(SCHEMA)
+    fenced = 'Sure:\n```json\n{"n":  3}\n```'
+    options = ("--schema", str(tmp_path / "schema.json"))
+    done = command("describe", pictures.red, *options, answer=lambda _: fenced)
+
+    assert (0, '{"n": 3}\n') == (done.code, done.out)
+
+
+def test_json_lines_hold_the_value_or_what_was_written_instead(command, pictures, tmp_path) -> None:
+    """
+    An answer that does not fit is a failure that loses nothing.
+    """
+    (tmp_path / "schema.json").write_text(SCHEMA)
+    answers = iter(['{"n": 3}', "a dog"])
+    options = ("--schema", str(tmp_path / "schema.json"), "--json")
+    both = (pictures.red, pictures.blue)
+    done = command("describe", *both, *options, answer=lambda _: next(answers))
+    right, wrong = (json.loads(line) for line in done.out.splitlines())
+
+    assert (1, {"n": 3}) == (done.code, right["value"])
+    assert ("a dog", False) == (wrong["written"], "text" in wrong)
+    assert wrong["error"].startswith("its answer is not what was asked for: $: is no JSON")
+
+
+def test_a_wrong_answer_is_sent_back_once_where_that_is_wanted(command, pictures) -> None:
+    """
+    And what is shown is what came back.
+    """
+    answers = iter(["a dog", '{"n": 4}'])
+    options = ("--json-object", "--repair")
+    done = command("describe", pictures.red, *options, answer=lambda _: next(answers))
+
+    assert (0, '{"n": 4}\n') == (done.code, done.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "problem"),
+    [
+        (("--schema", "FILE"), '{"$ref": "http://x/y"}', "--schema/$ref: got 'http://x/y'"),
+        (("--schema", "FILE"), "{", "--schema: FILE: JSON: got Expecting property name"),
+        (("--schema", "FILE"), '{"type": "dog"}', "--schema.type: is no schema"),
+        (("--schema", "nowhere.json"), "", "--schema: nowhere.json: does not exist"),
+        (("--repair",), "", "--repair: got it alone, expected --schema or --json-object too"),
+        (("--json-object", "--schema", "FILE"), "{}", "not allowed with argument"),
+    ],
+)
+def test_a_schema_that_does_not_do_is_told_before_anything_is_loaded(
+    command, pictures, words, content, problem
+) -> None:
+    """
+    It is a mistake of the command line.
+    """
+    file = pictures.folder / "schema.json"
+    file.write_text(content)
+    words = [str(file) if word == "FILE" else word for word in words]
+    done = command("describe", pictures.red, *words)
+
+    assert (2, []) == (done.code, done.loaded)
+    assert problem.replace("FILE", str(file)) in done.err
