@@ -16,8 +16,15 @@ from typing import Any
 
 import attrs
 
-from vlmcore.errors import LimitExceededError, ModelAccessError, ModelError, UnsupportedModelError
+from vlmcore.errors import (
+    LimitExceededError,
+    ModelAccessError,
+    ModelError,
+    UnsupportedModelError,
+    WeightsError,
+)
 from vlmcore.limits import ModelLimits, require_at_most
+from vlmcore.weights.opening import open_files
 
 __all__ = [
     "Checkpoint",
@@ -25,11 +32,14 @@ __all__ = [
     "check_file_names",
     "read_checkpoint",
     "read_config",
+    "read_pack",
     "weight_files",
+    "weights_path",
 ]
 
 WEIGHTS = "model.safetensors"
 WEIGHTS_INDEX = "model.safetensors.index.json"
+PACK = "model.flashpack"
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _ONLY = "only safetensors are loaded"
@@ -99,7 +109,7 @@ def check_file_names(model: str, names: Collection[str]) -> None:
         if gguf:
             raise UnsupportedModelError(model, f"holds GGUF weights ({gguf[0]}); {_ONLY}")
         raise ModelAccessError(model, "is not the folder of a model: it has no config.json")
-    if WEIGHTS in names or WEIGHTS_INDEX in names:
+    if {WEIGHTS, WEIGHTS_INDEX, PACK} & set(names):
         return
     pickles = sorted(name for name in names if name.endswith(_PICKLES))
     if pickles:
@@ -155,14 +165,46 @@ def weight_files(model: str, folder: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
+def weights_path(folder: Path) -> Path:
+    """Return where the weights of *folder* are, for `vlmcore.weights`: a pack goes first."""
+    paths = [folder / name for name in (PACK, WEIGHTS, WEIGHTS_INDEX)]
+    return next((path for path in paths if path.exists()), paths[1])
+
+
+def read_pack(model: str, folder: Path) -> Checkpoint:
+    """
+    Read what the pack of *folder* holds, as `read_checkpoint` does of files of safetensors.
+
+    Raises:
+        ModelError: If it is damaged, or cannot be read.
+    """
+    try:
+        with open_files(folder / PACK) as files:
+            elements: Counter[str] = Counter()
+            for entry in files.index.values():
+                spelling = entry.dtype.safetensors
+                if spelling not in _BITS:
+                    spelling = f"U{8 * entry.dtype.itemsize}"  # as large, and no float to convert
+                elements[spelling] += math.prod(entry.shape)
+            return Checkpoint(files=files.paths, elements=dict(elements))
+    except WeightsError as error:
+        raise ModelError(model, str(error)) from error
+
+
 def read_checkpoint(model: str, folder: Path) -> Checkpoint:
     """
     Read the headers of all weight files of *folder*, and that each file is as long as it says.
 
     Raises:
         ModelAccessError: If a file is missing.
+        UnsupportedModelError: If there is a pack in the place of files of safetensors.
         ModelError: If a file is damaged, with its name.
     """
+    if (folder / PACK).exists() and not any(
+        (folder / n).exists() for n in (WEIGHTS, WEIGHTS_INDEX)
+    ):
+        problem = f"its weights are a pack ({PACK}), which transformers does not read"
+        raise UnsupportedModelError(model, f"{problem}; weights='mapped' does")
     files = tuple(folder / name for name in weight_files(model, folder))
     elements: Counter[str] = Counter()
     for path in files:

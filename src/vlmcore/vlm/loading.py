@@ -10,7 +10,7 @@ import attrs
 
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
-from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
+from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.predictor import Predictor
 from vlmcore.vlm.remote.providers import names_a_server
 from vlmcore.vlm.residency import PROCESS, Residency
@@ -28,6 +28,8 @@ def load_predictor(
     dtype: Dtype | str = Dtype.AUTO,
     memory: MemoryMode | str = MemoryMode.MANAGED,
     attention: Attention | str = Attention.AUTO,
+    weights: WeightLoading | str = WeightLoading.TRANSFORMERS,
+    weights_budget_bytes: int | None = None,
     chat_template: str | None = None,
     revision: str | None = None,
     residency: Residency | None = None,
@@ -51,6 +53,11 @@ def load_predictor(
             ``"float32"``.
         memory: ``"managed"``, ``"nf4"`` (4 bits), ``"int8"`` (8 bits) or ``"cpu"``.
         attention: ``"auto"``, ``"flash_attention_2"`` or ``"eager"``.
+        weights: How the weights are loaded: by ``"transformers"``; ``"mapped"``, as pages of their
+            files, which other processes share (on the CPU); ``"copied"``, by way of bounded staging
+            memory; or ``"lazy"``, when a module needs them, within a budget. The last three read
+            packs too, as ``model.flashpack`` beside the ``config.json``.
+        weights_budget_bytes: What the weights may take at once with ``"lazy"``.
         chat_template: A Jinja chat template that takes the place of the model's own.
         revision: A branch, tag or commit, for models of the hub.
         residency: Whose memory the model lives in; the process's own where none is given.
@@ -74,6 +81,8 @@ def load_predictor(
         dtype=_choice("dtype", dtype, Dtype),
         memory=_choice("memory", memory, MemoryMode),
         attention=_choice("attention", attention, Attention),
+        weights=_choice("weights", weights, WeightLoading),
+        weights_budget_bytes=weights_budget_bytes,
     )
     _require_kind("chat_template", chat_template, str, "a Jinja template as text")
     _require_kind("residency", residency, Residency, "a Residency")

@@ -7,9 +7,10 @@ import re
 
 import attrs
 
+from vlmcore._arrays import require_count
 from vlmcore.errors import ContractError
 
-__all__ = ["Attention", "Dtype", "MemoryMode", "Placement"]
+__all__ = ["Attention", "Dtype", "MemoryMode", "Placement", "WeightLoading"]
 
 _DEVICE = re.compile(r"(auto|cpu|mps|(cuda|xpu)(:[0-9]{1,3})?)")
 
@@ -40,6 +41,15 @@ class Dtype(enum.Enum):
     FLOAT32 = "float32"
 
 
+class WeightLoading(enum.Enum):
+    """How the weights get from their files into memory; the numbers are the same."""
+
+    TRANSFORMERS = "transformers"  # as transformers does it
+    MAPPED = "mapped"  # as pages of the files, on the CPU; what is converted is copied
+    COPIED = "copied"  # into memory of their own, by way of bounded staging memory
+    LAZY = "lazy"  # when a module needs them, within a budget
+
+
 @attrs.frozen(kw_only=True)
 class Placement:
     """
@@ -51,12 +61,16 @@ class Placement:
         dtype: The number format of the weights.
         memory: In what form the weights are kept.
         attention: The attention implementation.
+        weights: How the weights are loaded.
+        weights_budget_bytes: What weights that are loaded lazily may take at once.
     """
 
     device: str = "auto"
     dtype: Dtype = Dtype.AUTO
     memory: MemoryMode = MemoryMode.MANAGED
     attention: Attention = Attention.AUTO
+    weights: WeightLoading = WeightLoading.TRANSFORMERS
+    weights_budget_bytes: int | None = None
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
@@ -65,8 +79,34 @@ class Placement:
                 f"got {self.device!r}, expected 'auto', 'cpu', 'mps', 'cuda' or 'xpu', "
                 "the last two with a number if there are several, as 'cuda:1'",
             )
-        for field, kind in (("dtype", Dtype), ("memory", MemoryMode), ("attention", Attention)):
+        for field, kind in _CHOICES.items():
             value = getattr(self, field)
             if not isinstance(value, kind):
                 names = ", ".join(str(member) for member in kind)
                 raise ContractError(field, f"got {value!r}, expected one of {names}")
+        self._require_loadable()
+
+    def _require_loadable(self) -> None:
+        is_quantized = self.memory in (MemoryMode.NF4, MemoryMode.INT8)
+        if is_quantized and self.weights is not WeightLoading.TRANSFORMERS:
+            raise ContractError(
+                "weights",
+                f"got {self.weights.value!r} together with memory={self.memory.value!r}, expected "
+                "'transformers': weights are quantized while it loads them",
+            )
+        if (self.weights_budget_bytes is None) is (self.weights is WeightLoading.LAZY):
+            raise ContractError(
+                "weights_budget_bytes",
+                f"got {self.weights_budget_bytes} for weights={self.weights.value!r}, expected a "
+                "number of bytes for 'lazy', and none for others",
+            )
+        if self.weights_budget_bytes is not None:
+            require_count(weights_budget_bytes=self.weights_budget_bytes)
+
+
+_CHOICES = {
+    "dtype": Dtype,
+    "memory": MemoryMode,
+    "attention": Attention,
+    "weights": WeightLoading,
+}

@@ -113,7 +113,7 @@ def load_lazily(
         ...     before, weights.pool.resident_bytes > 0, tuple(out.shape)
         (0, True, (1, 128))
     """
-    with optional_dependency("weights", "torch"):
+    with optional_dependency("local", "torch"):
         from vlmcore.weights._torch import into, lazily, reading  # noqa: PLC0415 - a door
     plain = into.plain_module(module)
     target = reading.open_device(device)

@@ -133,7 +133,7 @@ def load_tensors(
         ContractError: If the device is not here, or an argument is none of those above.
         MissingDependencyError: If torch is not installed.
     """
-    with optional_dependency("weights", "torch"):
+    with optional_dependency("local", "torch"):
         from vlmcore.weights._torch import reading, tensors  # noqa: PLC0415 - a door
     target = reading.open_device(device)
     with open_files(path, limits=limits) as files:
@@ -212,7 +212,7 @@ def load_into(
         >>> norm.weight.device.type, report.missing, report.converted
         ('cpu', (), ('weight',))
     """
-    with optional_dependency("weights", "torch"):
+    with optional_dependency("local", "torch"):
         from vlmcore.weights._torch import into, reading  # noqa: PLC0415 - a door
     plain = into.plain_module(module)
     target = reading.open_device(device)

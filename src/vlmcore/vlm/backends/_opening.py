@@ -14,7 +14,14 @@ import attrs
 import torch
 import transformers
 
-from vlmcore.errors import ModelError, ModelMemoryError, UnsupportedModelError, VlmcoreError
+from vlmcore.errors import (
+    ModelError,
+    ModelMemoryError,
+    UnsupportedModelError,
+    VlmcoreError,
+    WeightsBudgetError,
+    WeightsError,
+)
 from vlmcore.vlm.backends import _hub
 from vlmcore.vlm.backends._placing import (
     check_requirements,
@@ -26,9 +33,18 @@ from vlmcore.vlm.backends._placing import (
 )
 from vlmcore.vlm.backends._processors import open_processor
 from vlmcore.vlm.backends._quietly import quietly
-from vlmcore.vlm.checkpoint import Checkpoint, check_config, read_checkpoint, read_config
-from vlmcore.vlm.placement import Attention, MemoryMode, Placement
+from vlmcore.vlm.backends._weights import IncompleteError, load_by_ourselves, require_loadable
+from vlmcore.vlm.checkpoint import (
+    PACK,
+    Checkpoint,
+    check_config,
+    read_checkpoint,
+    read_config,
+    read_pack,
+)
+from vlmcore.vlm.placement import Attention, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.sources import ModelSource
+from vlmcore.weights.lazy import LazyWeights
 
 __all__ = ["OpenedModel", "estimate_bytes", "open_model"]
 
@@ -50,6 +66,7 @@ class OpenedModel:
         dtype_reason: Why that was chosen.
         attention: The attention implementation that is in use.
         supports_video: Whether the processor takes the frames of a video as such.
+        lazy: Its weights, where they come and go.
         turn: Held while the model generates: it answers one call after the other.
     """
 
@@ -60,6 +77,7 @@ class OpenedModel:
     dtype_reason: str
     attention: str
     supports_video: bool
+    lazy: LazyWeights | None = None
     turn: threading.Lock = attrs.field(factory=threading.Lock)
 
     @property
@@ -67,6 +85,8 @@ class OpenedModel:
         """What its weights hold; those that share memory count once."""
         if self.model is None:
             return 0
+        if self.lazy is not None:
+            return self.lazy.pool.budget_bytes
         tensors = (*self.model.parameters(), *self.model.buffers())
         storages = {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors}
         return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
@@ -81,8 +101,11 @@ class OpenedModel:
         model, self.model, self.processor = self.model, None, None
         if model is None:
             return
-        with suppress(ValueError, RuntimeError, NotImplementedError):  # quantized ones cannot move
-            model.to("meta")
+        if self.lazy is not None:
+            self.lazy.close()
+        else:
+            with suppress(ValueError, RuntimeError, NotImplementedError):  # quantized ones stay
+                model.to("meta")
         del model
         gc.collect()
         if self.device.type in ("cuda", "xpu", "mps"):
@@ -103,14 +126,14 @@ def estimate_bytes(source: ModelSource, placement: Placement) -> int:
     folder = Path(source.location) if source.is_local else _hub.cached_folder(source)
     with suppress(ModelError):  # part of it may be in the cache: then the rest is fetched first
         if folder is not None:
-            checkpoint = read_checkpoint(source.name, folder)
+            checkpoint = _checkpoint(source.name, folder, placement)
             dtype, _ = _dtype(device, placement, checkpoint)
-            return needed_bytes(checkpoint, dtype, placement.memory)
+            return _needed(checkpoint, dtype, placement)
     if source.spec is None:
         return 0
     assumed = Checkpoint(files=(), elements={"BF16": source.spec.bf16_bytes // 2})
     dtype, _ = _dtype(device, placement, assumed)
-    return needed_bytes(assumed, dtype, placement.memory)
+    return _needed(assumed, dtype, placement)
 
 
 def open_model(
@@ -139,12 +162,13 @@ def open_model(
         processor = open_processor(name, folder, chat_template)
     if not source.is_local:
         _hub.fetch_weights(source, folder)
-    checkpoint = read_checkpoint(name, folder)
+    require_loadable(name, config.to_dict(), placement, device)
+    checkpoint = _checkpoint(name, folder, placement)
     dtype, reason = _dtype(device, placement, checkpoint)
-    needed = needed_bytes(checkpoint, dtype, placement.memory)
+    needed = _needed(checkpoint, dtype, placement)
     require_room(name, needed, device)
     with _one_at_a_time, quietly(), _failures_named(name, needed, device):
-        model = _load(folder, config, placement, device, dtype)
+        model, lazy = _load(folder, config, placement, device, dtype)
     return OpenedModel(
         model=model,
         processor=processor,
@@ -153,7 +177,19 @@ def open_model(
         dtype_reason=reason,
         attention=str(model.config._attn_implementation),  # noqa: SLF001  # there is no other
         supports_video=getattr(processor, "video_processor", None) is not None,
+        lazy=lazy,
     )
+
+
+def _checkpoint(name: str, folder: Path, placement: Placement) -> Checkpoint:
+    if placement.weights is not WeightLoading.TRANSFORMERS and (folder / PACK).exists():
+        return read_pack(name, folder)
+    return read_checkpoint(name, folder)
+
+
+def _needed(checkpoint: Checkpoint, dtype: torch.dtype, placement: Placement) -> int:
+    needed = needed_bytes(checkpoint, dtype, placement.memory)
+    return min(needed, placement.weights_budget_bytes or needed)
 
 
 def _dtype(
@@ -161,7 +197,7 @@ def _dtype(
 ) -> tuple[torch.dtype, str]:
     def fits(dtype: torch.dtype) -> bool:
         free = free_bytes(device)
-        return free is None or needed_bytes(checkpoint, dtype, placement.memory) <= free
+        return free is None or _needed(checkpoint, dtype, placement) <= free
 
     return choose_dtype(device, placement.dtype, checkpoint.stored_dtype, fits=fits)
 
@@ -192,33 +228,40 @@ def _open_config(name: str, folder: Path) -> Any:
 
 def _load(
     folder: Path, config: Any, placement: Placement, device: torch.device, dtype: torch.dtype
+) -> tuple[Any, LazyWeights | None]:
+    lazy = None
+    options: dict[str, Any] = {"dtype": dtype, "local_files_only": True}
+    if placement.attention is not Attention.AUTO:
+        options["attn_implementation"] = placement.attention.value
+    if placement.weights is WeightLoading.TRANSFORMERS:
+        model = _load_by_transformers(folder, config, placement, device, options)
+    else:
+        model, lazy = load_by_ourselves(folder, config, placement, device, **options)
+    return model.eval().requires_grad_(requires_grad=False), lazy
+
+
+def _load_by_transformers(
+    folder: Path, config: Any, placement: Placement, device: torch.device, given: dict[str, Any]
 ) -> Any:
     options: dict[str, Any] = {
+        **given,
         "config": config,
-        "dtype": dtype,
-        "local_files_only": True,
         "trust_remote_code": False,
         "use_safetensors": True,
         "output_loading_info": True,
     }
-    if placement.attention is not Attention.AUTO:
-        options["attn_implementation"] = placement.attention.value
     if placement.memory in (MemoryMode.NF4, MemoryMode.INT8):
-        options["quantization_config"] = _quantization(placement.memory, dtype)
+        options["quantization_config"] = _quantization(placement.memory, given["dtype"])
     if device.type != "cpu" and find_spec("accelerate") is not None:
         options["device_map"] = {"": device}  # not by way of the host's memory
     model, report = _library.AutoModelForImageTextToText.from_pretrained(folder, **options)
     missing = sorted(report["missing_keys"])
     if missing:
         # transformers fills them with random numbers and goes on.
-        raise _IncompleteError(f"its files lack {len(missing)} of its weights, as {missing[0]!r}")
+        raise IncompleteError(missing)
     if "device_map" not in options:
         model.to(device)
-    return model.eval().requires_grad_(requires_grad=False)
-
-
-class _IncompleteError(Exception):
-    """Weights that the architecture has are not in the files."""
+    return model
 
 
 def _quantization(memory: MemoryMode, dtype: torch.dtype) -> Any:
@@ -234,9 +277,15 @@ def _failures_named(name: str, needed: int, device: torch.device) -> Iterator[No
     """Name the model in whatever transformers and PyTorch raise while loading."""
     try:
         yield
+    except WeightsBudgetError as error:
+        raise ModelMemoryError(
+            name, str(error), error.needed_bytes, error.available_bytes
+        ) from error
+    except WeightsError as error:
+        raise ModelError(name, str(error)) from error
     except VlmcoreError:
         raise
-    except _IncompleteError as error:
+    except IncompleteError as error:
         raise ModelError(name, str(error)) from error
     except Exception as error:
         line = str(error).strip().partition("\n")[0]
