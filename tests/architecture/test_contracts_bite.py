@@ -36,6 +36,7 @@ PLANTS = [
     Plant("core-floors", "vlmcore/charts/__init__.py", "import vlmcore.contracts.actions"),
     Plant("core-floors", "vlmcore/testing/__init__.py", "import vlmcore.cli"),
     Plant("core-floors", "vlmcore/utils.py", "nothing = None"),
+    Plant("core-floors", "vlmcore/vision/reading.py", "import vlmcore.vlm.prompt"),
     Plant("robotics-floors", "vlmcore_robotics/wire/codec.py", "import vlmcore_robotics.clients"),
     Plant(
         "robotics-floors", "vlmcore_robotics/servers/runtime.py", "import vlmcore_robotics.clients"
@@ -63,6 +64,7 @@ PLANTS = [
     Plant("framework-free", "vlmcore/vlm/loading.py", "def later():\n    import torch"),
     Plant("framework-free", "vlmcore/media/images.py", "def later():\n    from PIL import Image"),
     Plant("framework-free", "vlmcore/media/_pillow.py", "import torch"),
+    Plant("framework-free", "vlmcore/vlm/outputs.py", "def later():\n    import jsonschema"),
     Plant("backends-behind-loading", "vlmcore/cli/__init__.py", "import vlmcore.vlm.backends"),
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),
     Plant("drawing-behind-charts", "vlmcore/safety/report.py", "import vlmcore.charts._matplotlib"),

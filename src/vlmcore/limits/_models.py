@@ -77,6 +77,7 @@ class StructureLimits(Bounds):
         max_answer_nodes: Values in an answer.
         max_validation_steps: Keywords that are applied to values of one answer.
         max_faults: Faults of an answer that are listed.
+        max_quoted_characters: Characters of a wrong answer that are sent back to be mended.
     """
 
     max_schema_bytes: int = 1 << 18
@@ -89,6 +90,7 @@ class StructureLimits(Bounds):
     max_answer_nodes: int = 1 << 16
     max_validation_steps: int = 1 << 17
     max_faults: int = 20
+    max_quoted_characters: int = 16_000
 
 
 @attrs.frozen(kw_only=True)
@@ -98,6 +100,7 @@ class VisionLimits(Bounds):
 
     Attributes:
         max_text_characters: Characters of the answer.
+        max_nodes: Values in an answer in JSON.
         max_detections: Boxes, points and polygons together.
         max_corners: Corners of one polygon.
         max_label_characters: Characters of a label.
@@ -106,6 +109,7 @@ class VisionLimits(Bounds):
     """
 
     max_text_characters: int = 1 << 20
+    max_nodes: int = 1 << 17
     max_detections: int = 4096
     max_corners: int = 4096
     max_label_characters: int = 1024

@@ -14,10 +14,10 @@ from vlmcore.vision.dialects import Dialect
 
 __all__ = ["read_json_places"]
 
+_VISION = VisionLimits()
 _LIMITS = DocumentLimits(
-    max_document_bytes=4 * VisionLimits().max_text_characters, max_depth=16, max_nodes=1 << 17
+    max_document_bytes=4 * _VISION.max_text_characters, max_depth=16, max_nodes=_VISION.max_nodes
 )
-_MOST = VisionLimits().max_detections
 _DEEPEST = 3  # lists in objects in lists
 _LABELS = ("label", "text_content", "name")
 _SCORES = ("score", "confidence")
@@ -36,7 +36,7 @@ class _Reader:
 
     def read(self, text: str, path: str, depth: int) -> None:
         found = find_json(text)
-        require_at_most("max_detections", len(found.parts), _MOST)
+        require_at_most("max_detections", len(found.parts), _VISION.max_detections)
         if found.is_cut:
             self._notes.fault(path, "is cut or broken: an object or a list is not closed")
         elif not found.parts and not depth:

@@ -26,7 +26,6 @@ _ANSWER = DocumentLimits(
     max_nodes=_LIMITS.max_answer_nodes,
 )
 _MOST_PARTS = 16  # objects and lists between words that are looked at
-_QUOTED_CHARACTERS = 16_000
 _ENDS = {
     StopReason.LENGTH: "is cut: max_new_tokens were written",
     StopReason.CANCELLED: "is cut: it was cancelled",
@@ -130,7 +129,7 @@ def repair_prompt(prompt: Prompt, generation: Generation, options: GenerationOpt
     listed = "\n".join(f"- {path}: {problem}" for path, problem in faults)
     asked = "" if options.output is None else instruction(options.output)
     text = (
-        f"{prompt.text}\n\nYour last answer was:\n{generation.text[:_QUOTED_CHARACTERS]}\n\n"
+        f"{prompt.text}\n\nYour last answer was:\n{generation.text[:_LIMITS.max_quoted_characters]}\n\n"
         f"It is wrong:\n{listed}\n\n{asked}"
     )
     return attrs.evolve(prompt, text=text)
