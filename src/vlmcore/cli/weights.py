@@ -1,4 +1,4 @@
-"""``vlmcore weights``: look at files of weights, compare them with their manifest, repack them."""
+"""``vlmcore weights``: look at files of weights, compare them, repack them, load them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from vlmcore.cli import _weights
+from vlmcore.cli import _weights, _weights_loading
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._terminal import Terminal
 from vlmcore.weights.layouts import ALIGN_BYTES
 from vlmcore.weights.packing import pack, unpack
+from vlmcore.weights.report import Way
 from vlmcore.weights.verifying import Verification
 
 __all__ = ["add_command"]
@@ -53,6 +54,27 @@ forge both, compare the SHA-256 that it has of each file with one that you have 
 
 {_VERIFY_CODES}
 """
+_LOAD = f"""\
+{_PATH}
+The weights are read as a program would have them, and let go of. What 'vlmcore weights tune' found
+for files that lie there is used, unless an option says otherwise. Staging memory is a bound; where
+the host has little memory, less is taken, and told.
+
+{_LOOK_CODES}
+"""
+_TUNE = f"""\
+{_PATH}
+Some ways to read are tried for some seconds, with pages of the file dropped from the page cache in
+between. What is fastest is remembered for this machine and its file system.
+
+{_LOOK_CODES}
+"""
+_BUDGET = (
+    ("--staging-mib", "staging_bytes", 0x10_0000, "memory for bytes on their way, in MiB"),
+    ("--readers", "readers", 1, "parts that are read at once"),
+    ("--chunk-mib", "chunk_bytes", 0x10_0000, "size of a part, in MiB"),
+    ("--cached-readers", "cached_readers", 1, "parts copied from the page cache at once"),
+)
 _Work: TypeAlias = Callable[[argparse.Namespace, Terminal], ExitCode]
 
 
@@ -60,8 +82,9 @@ def add_command(commands: Any) -> None:
     """Add the command to *commands*."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "weights",
-        help="look at files of weights, compare them with their manifest, repack them",
-        description="Look at files of weights, compare them with their manifest, repack them.",
+        help="look at files of weights, compare them with their manifest, repack and load them",
+        description="Look at files of weights, compare them with their manifest, repack and load "
+        "them.",
         allow_abbrev=False,
     )
     inner = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -69,6 +92,8 @@ def add_command(commands: Any) -> None:
     _add_verify(inner)
     _add_pack(inner)
     _add_unpack(inner)
+    _add_load(inner)
+    _add_tune(inner)
 
 
 def _add_inspect(commands: Any) -> None:
@@ -134,6 +159,56 @@ def _add_unpack(commands: Any) -> None:
     _add_writing(parser)
 
 
+def _add_load(commands: Any) -> None:
+    parser = _add_parser(
+        commands,
+        "load",
+        work=_load,
+        summary="load weights, and tell how long that takes",
+        epilog=_LOAD,
+    )
+    parser.add_argument("path", metavar="PATH", help="the weights")
+    parser.add_argument(
+        "--way",
+        choices=[way.value for way in Way],
+        default=Way.VIEWS.value,
+        metavar="WAY",
+        help="views maps the files, copy reads them into own memory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--verify",
+        choices=[how.value for how in Verification],
+        default=Verification.OFF.value,
+        metavar="HOW",
+        help="compare whole, sampled or off, while reading (default: %(default)s)",
+    )
+    group = parser.add_argument_group("reading")
+    for option, field, _, meaning in _BUDGET:
+        group.add_argument(option, dest=field, type=int, metavar="N", help=meaning)
+    group.add_argument(
+        "--direct",
+        action=argparse.BooleanOptionalAction,
+        help="read past the page cache, or never (default: where it is not there)",
+    )
+    _add_output(parser)
+
+
+def _add_tune(commands: Any) -> None:
+    parser = _add_parser(
+        commands,
+        "tune",
+        work=_tune,
+        summary="find out how weights are read fastest here, and remember it",
+        epilog=_TUNE,
+    )
+    parser.add_argument("path", metavar="PATH", help="the weights; the larger the better")
+    parser.add_argument("--again", action="store_true", help="measure though it is remembered")
+    parser.add_argument(
+        "--memory", metavar="FILE", help="what remembers (default: in the folder of caches)"
+    )
+    _add_output(parser)
+
+
 def _add_parser(
     commands: Any, name: str, *, work: _Work, summary: str, epilog: str
 ) -> argparse.ArgumentParser:
@@ -194,6 +269,35 @@ def _verify(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         seed=arguments.seed,
         as_json=arguments.json,
         quiet=arguments.quiet,
+    )
+
+
+def _load(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    wishes = {
+        field: unit * value
+        for _, field, unit, _ in _BUDGET
+        if (value := getattr(arguments, field)) is not None
+    }
+    if arguments.direct is not None:
+        wishes["direct"] = arguments.direct
+    return _weights_loading.load(
+        terminal,
+        arguments.path,
+        way=Way(arguments.way),
+        verification=Verification(arguments.verify),
+        wishes=wishes,
+        as_json=arguments.json,
+        quiet=arguments.quiet,
+    )
+
+
+def _tune(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    return _weights_loading.tune(
+        terminal,
+        arguments.path,
+        memory=arguments.memory,
+        again=arguments.again,
+        as_json=arguments.json,
     )
 
 
