@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import os
 from pathlib import Path
 from typing import Any
 
 from vlmcore._optional import optional_dependency
-from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
-from vlmcore.cli._files import read_bytes
-from vlmcore.cli._terminal import Terminal
-from vlmcore.errors import ContractError, EndpointError, MusicError
+from vlmcore.cli.commands import ExitCode, Terminal, add_parser, read_bytes
+from vlmcore.errors import ContractError, EndpointError
 from vlmcore_audio.cli._keeping import keep
 from vlmcore_audio.cli._progress import ProgressLine
 from vlmcore_audio.clips import MusicClip
@@ -32,13 +29,6 @@ _CONTAINERS = {
     ".ogg": Container.WAV,
 }
 _TEXT_BYTES = 0x10000
-_CODES = (
-    ExitCode.DONE,
-    ExitCode.INCOMPLETE,
-    ExitCode.USAGE,
-    ExitCode.NO_PACKAGE,
-    ExitCode.INTERRUPTED,
-)
 _OPTIONS = {  # where the words of a request come from
     "prompt": "--prompt",
     "lyrics": "--lyrics",
@@ -54,7 +44,8 @@ _OPTIONS = {  # where the words of a request come from
 }
 _EPILOG = """\
 The key is taken from the environment variable MINIMAX_API_KEY, and is no option. A request costs
-money; one that has begun to send audio is not made again. The file is written whole, or not at all.
+money; one that has begun to send audio is not made again. The file is written whole, or not at all;
+if it cannot be written, the music is kept in another one, and where is told.
 """
 
 
@@ -81,19 +72,16 @@ def add_command(commands: Any) -> None:
 
 
 def _add(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser = add_parser(
+        commands,
         name,
-        help=summary,
-        description=f"{summary.capitalize()}.",
-        epilog=f"{_EPILOG}\n"
-        + exit_codes_help(
-            *_CODES,
-            done="the file is written",
-            incomplete="there is no music, or the file cannot be written",
-            interrupted="stopped with Ctrl-C; nothing was written",
-        ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        work=_work,
+        summary=summary,
+        epilog=_EPILOG,
+        words=("MINIMAX_API_KEY",),
+        done="the file is written",
+        incomplete="there is no music, or the file cannot be written",
+        interrupted="stopped with Ctrl-C; nothing was written",
     )
     parser.add_argument("--prompt", default="", help="what it should sound like")
     parser.add_argument("--lyrics", default="", help="what is sung")
@@ -121,13 +109,11 @@ def _add(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
         "--timeout", type=float, default=600.0, metavar="S", help="1 to 1800 s; 600 if not given"
     )
     parser.add_argument("--quiet", "-q", action="store_true", help="no notes, only complaints")
-    parser.set_defaults(run=functools.partial(_run, parser=parser))
     return parser
 
 
-def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser) -> ExitCode:
-    """Do the work, and tell a wrong command line from what goes wrong later."""
-    terminal = Terminal.standard(quiet=arguments.quiet)
+def _work(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    """Make it, and write it; what is wrong with an option is told before money is spent."""
     try:
         request = _request(arguments)
         client = MiniMaxMusic(
@@ -138,16 +124,11 @@ def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser) -> E
         )
         steps = client.stream(request)
     except ContractError as error:
-        option = _OPTIONS.get(error.field, error.field)
-        parser.error(f"{option}: {error.problem}")
+        raise ContractError(_OPTIONS.get(error.field, error.field), error.problem) from None
     except EndpointError as error:
-        parser.error(f"--url: {error}")
-    try:
-        with client, ProgressLine(terminal, quiet=arguments.quiet) as line:
-            clip = next(each for each in steps if isinstance(each, MusicClip) or line.show(each))
-    except MusicError as error:
-        terminal.complain(f"vlmcore: {error}")
-        return ExitCode.INCOMPLETE
+        raise ContractError("--url", str(error)) from None
+    with client, ProgressLine(terminal, quiet=arguments.quiet) as line:
+        clip = next(each for each in steps if isinstance(each, MusicClip) or line.show(each))
     assert isinstance(clip, MusicClip)
     return keep(clip, arguments.output, terminal)
 
