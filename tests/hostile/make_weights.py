@@ -287,6 +287,7 @@ SAFETENSORS: dict[str, Callable[[], bytes]] = {
     "header-of-metadata": lambda: st(
         lambda _: '{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(MIB)) + "}}"
     ),
+    "header-of-digits": lambda: st(lambda _: '{"__metadata__":{"a":' + "1" * MIB + "}}"),
     "a-million-names": lambda: many_names(1_000_000),
     "names-to-the-limit": lambda: many_names(1 << 17),
     "payload-cut": lambda: st(payload=bytes(HEADER_BYTES - 1)),

@@ -80,7 +80,7 @@ class JsonStream:
         """Read the value that comes next, of at most *most* characters."""
         window = self._text[self._at : self._at + most]
         try:
-            found, length = _DECODER.raw_decode(window)
+            found, length = (_DECODER if most <= _ENTRY else _WIDE_DECODER).raw_decode(window)
         except json.JSONDecodeError as error:
             if len(window) == most and error.pos >= most - _DIGITS:
                 raise ContractError(
@@ -138,8 +138,16 @@ def _no_number(digits: str) -> Any:
     raise ContractError("JSON", f"got {digits:.24}, expected whole numbers")
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_float=_no_number,
-    parse_constant=_no_number,
-)
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS:  # Python itself takes thousands, in quadratic time, or raises
+        raise ContractError("JSON", f"got {digits:.24}, expected whole numbers of 64 bits")
+    return int(digits)
+
+
+_STRICT: dict[str, Any] = {
+    "object_pairs_hook": _object,
+    "parse_float": _no_number,
+    "parse_constant": _no_number,
+}
+_DECODER = json.JSONDecoder(**_STRICT)
+_WIDE_DECODER = json.JSONDecoder(**_STRICT, parse_int=_integer)
