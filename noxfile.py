@@ -136,6 +136,16 @@ def transformers4(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", *only, env=ONE_THREAD)
 
 
+@nox.session(default=False, venv_backend="none")
+def servers(session: nox.Session) -> None:
+    """Ask the embedded model behind the real server of transformers, over loopback."""
+    python = local(session, "tests", extras="local,remote,testing")
+    wanted = ("accelerate", "fastapi", "openai", "pydantic", "python-multipart")
+    session.run(python, "-m", "pip", "install", "-q", "-c", PINS, *wanted)
+    test = "tests/vlmcore/vlm/remote/test_transformers_serve_torch.py"
+    session.run(python, "-m", "pytest", test, *session.posargs, env=ONE_THREAD)
+
+
 @nox.session(default=False)
 def rerun(session: nox.Session) -> None:
     """Export an episode to Rerun, and read the recording back; no other session installs it."""

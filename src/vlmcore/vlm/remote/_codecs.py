@@ -53,7 +53,7 @@ class Codec(Protocol):
 
     @property
     def done_here(self) -> str:
-        """The field of what is done here too, where a server cannot: stop texts; may be empty."""
+        """The field of stop texts, which are cut off here too; empty if there is none."""
         ...
 
     def check(self, options: GenerationOptions, effort: str) -> None:

@@ -12,14 +12,14 @@ _SHOWN = 200  # characters of a name or an id that are kept
 
 def part(fields: Any, name: str) -> Mapping[str, Any]:
     """Take an object."""
-    value = fields.get(name) if isinstance(fields, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
+    value = fields.get(name) if isinstance(fields, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def items(fields: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """Take a list of objects; what else is in it is left out."""
     value = fields.get(name)
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def text(fields: Mapping[str, Any], name: str, *, is_name: bool = False) -> str:

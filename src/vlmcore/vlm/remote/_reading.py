@@ -146,7 +146,9 @@ class AnswerReader:
             raise BadAnswerError(f"it sent what is no JSON: {error}") from None
         if not isinstance(document, dict):
             raise BadAnswerError(f"it sent {type(document).__name__}, expected an object")
-        refusal = refusal_in(document) or refusal_in(part(document, "response"))
+        refusal = refusal_in(document)
+        if refusal is None and "response" in document:
+            refusal = refusal_in(part(document, "response"))
         if refusal is not None:
             raise RefusedError(refusal)
         return document

@@ -103,7 +103,7 @@ def refusal_of(status: int, body: bytes, retry_after_s: float | None) -> Refusal
         document = read_json(body)
     except ContractError:
         document = None
-    found = refusal_in(document) if isinstance(document, Mapping) else None
+    found = refusal_in(document) if isinstance(document, dict) else None
     if found is None:
         plain = _TAGS.sub(" ", whole).strip()
         found = Refusal(status=status, words=" ".join(plain.split()))
@@ -117,7 +117,7 @@ def refusal_in(document: Mapping[str, Any]) -> Refusal | None:
     error = document.get("error")
     if isinstance(error, str) and error:
         return Refusal(status=200, words=error, whole=str(document))
-    if isinstance(error, Mapping) and error:
+    if isinstance(error, dict) and error:
         return _told(error, document)
     if document.get("object") == "error" or document.get("type") == "error":
         return _told(document, document)
