@@ -9,8 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from vlmcore._whole_files import write_whole
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import ExitCode, Terminal
 from vlmcore.errors import ContractError, VlmcoreError
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container

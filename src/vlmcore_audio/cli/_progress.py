@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal
 from vlmcore_audio.music import MusicProgress
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation

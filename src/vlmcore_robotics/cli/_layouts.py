@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 
 import attrs
 
-from vlmcore.cli._files import told_of
-from vlmcore.cli._recordings import read_document
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal, told_of
+from vlmcore.cli.robot_commands import read_document
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore_robotics.wire.groot_layout import ActionStream, GrootLayout, StateSlice, VideoKey

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal
 from vlmcore.errors import ContractError
 from vlmcore.policy.interface import Policy
 from vlmcore.secrets import redact

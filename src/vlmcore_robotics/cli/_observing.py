@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 
 from vlmcore._arrays import UInt8Array
-from vlmcore.cli._recordings import read_document
-from vlmcore.cli._sources import ImageSource
+from vlmcore.cli.robot_commands import ImageSource, read_document
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation, check_fits, state_from
 from vlmcore.errors import ContractError

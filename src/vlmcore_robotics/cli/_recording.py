@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import vlmcore
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.policy.interface import ForkingPolicy, Policy
 from vlmcore.rollout.episode_writer import EpisodeWriter

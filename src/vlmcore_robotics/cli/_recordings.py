@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from vlmcore.cli._robots import robot_of
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal
+from vlmcore.cli.robot_commands import robot_of
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
 from vlmcore.rollout.episode_reader import EpisodeReader

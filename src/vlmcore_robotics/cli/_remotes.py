@@ -7,10 +7,9 @@ import ssl
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vlmcore._net.authorities import trusting
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal, option_error, token_of
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
-from vlmcore_robotics.cli._commands import option_error, token_of
 from vlmcore_robotics.cli._layouts import add_layout, groot_layout_of, openpi_layout_of
 from vlmcore_robotics.wire.ports import GROOT_PORT, HTTP_PORT, OPENPI_PORT
 

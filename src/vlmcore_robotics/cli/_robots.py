@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from vlmcore._arrays import Float64Array
-from vlmcore.cli._robots import Start, robot_of, start_of
+from vlmcore.cli.robot_commands import Start, robot_of, start_of
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError

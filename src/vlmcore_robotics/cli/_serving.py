@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from vlmcore.cli._exit_codes import ExitCode
+from vlmcore.cli.commands import ExitCode
 
 __all__ = ["Server", "serve_until_stopped"]
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vlmcore.cli._recordings import RecordingFile
-from vlmcore.cli._robots import start_of
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import Terminal
+from vlmcore.cli.robot_commands import RecordingFile, start_of
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError

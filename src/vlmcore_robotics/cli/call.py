@@ -9,12 +9,8 @@ from typing import Any, cast
 
 import attrs
 
-from vlmcore.cli._checking import note_template
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._files import write_bytes
-from vlmcore.cli._robots import Start
-from vlmcore.cli._terminal import Terminal
-from vlmcore.cli._verdicts import verdict_lines
+from vlmcore.cli.commands import CODES, ExitCode, Terminal, add_parser, write_bytes
+from vlmcore.cli.robot_commands import Start, note_template, verdict_lines
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.documents import action_chunk_to_document
 from vlmcore.contracts.json_text import write_json
@@ -26,7 +22,6 @@ from vlmcore.safety.documents import safety_report_to_document
 from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.report import SafetyReport
 from vlmcore.safety.vetted import VettedChunk
-from vlmcore_robotics.cli._commands import CODES, add_parser
 from vlmcore_robotics.cli._observing import add_observation, observation_from
 from vlmcore_robotics.cli._remotes import add_remote, client_of
 from vlmcore_robotics.cli._robots import add_gate, add_robot, gate_of, robot_from, start_from

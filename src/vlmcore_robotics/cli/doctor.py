@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._terminal import Terminal
-from vlmcore_robotics.cli._commands import add_parser
+from vlmcore.cli.commands import ExitCode, Terminal, add_parser
 from vlmcore_robotics.cli._examining import Examination
 from vlmcore_robotics.cli._remotes import add_remote
 from vlmcore_robotics.cli._robots import add_robot, robot_from

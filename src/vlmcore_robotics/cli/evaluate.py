@@ -7,16 +7,13 @@ import contextlib
 from typing import Any
 
 from vlmcore.charts.drawing import draw
-from vlmcore.cli._checking import note_template
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._files import write_bytes
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import ExitCode, Terminal, add_parser, option_error, write_bytes
+from vlmcore.cli.robot_commands import note_template
 from vlmcore.errors import ContractError
 from vlmcore.media.encoding import encode_png
 from vlmcore.rollout.open_loop import evaluate_open_loop
 from vlmcore.rollout.open_loop_documents import open_loop_report_to_document
 from vlmcore.rollout.open_loop_report import OpenLoopReport
-from vlmcore_robotics.cli._commands import add_parser, option_error
 from vlmcore_robotics.cli._recordings import HELP as RECORDED
 from vlmcore_robotics.cli._recordings import recorded_episodes, robot_of_recordings
 from vlmcore_robotics.cli._remotes import add_remote

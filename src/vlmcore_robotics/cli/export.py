@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import ExitCode, Terminal, add_parser
 from vlmcore.errors import ContractError
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.rerun_export import export_to_rerun
-from vlmcore_robotics.cli._commands import add_parser
 from vlmcore_robotics.datasets.lerobot_export import Pictures, RowsOf, export_lerobot
 
 __all__ = ["add"]

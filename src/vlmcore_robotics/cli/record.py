@@ -11,14 +11,12 @@ from typing import Any
 
 import attrs
 
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import ExitCode, Terminal, add_parser
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.recorded_moments import observation_of
-from vlmcore_robotics.cli._commands import add_parser
 from vlmcore_robotics.cli._observing import add_observation, observation_from
 from vlmcore_robotics.cli._recording import add_kept, recorder_of
 from vlmcore_robotics.cli._remotes import add_remote

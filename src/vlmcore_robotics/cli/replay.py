@@ -6,17 +6,14 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from vlmcore.cli._checking import note_template
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._robots import robot_of
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import CODES, ExitCode, Terminal, add_parser
+from vlmcore.cli.robot_commands import note_template, robot_of
 from vlmcore.errors import ContractError
 from vlmcore.rollout.episode_calls import EpisodeFailure
 from vlmcore.rollout.episode_differences import ReportDifference, limit_differences, recheck
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.safety.remedies import Remedy
 from vlmcore.safety.report import SafetySummary
-from vlmcore_robotics.cli._commands import CODES, add_parser
 from vlmcore_robotics.cli._robots import add_robot, gate_of
 
 __all__ = ["add"]

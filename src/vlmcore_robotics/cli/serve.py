@@ -7,11 +7,9 @@ import asyncio
 import contextlib
 from typing import Any
 
-from vlmcore.cli._exit_codes import ExitCode
-from vlmcore.cli._terminal import Terminal
+from vlmcore.cli.commands import ExitCode, Terminal, add_parser, option_error, token_of
 from vlmcore.contracts.embodiment import Embodiment
 from vlmcore.errors import ContractError
-from vlmcore_robotics.cli._commands import add_parser, option_error, token_of
 from vlmcore_robotics.cli._layouts import groot_layout_of, openpi_layout_of
 from vlmcore_robotics.cli._recording import add_recording, recorded
 from vlmcore_robotics.cli._remotes import add_remote

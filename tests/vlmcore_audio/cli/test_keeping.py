@@ -18,7 +18,7 @@ import soundfile
 from architecture.tree import ROOT
 from music_cases import DONE, MP3, Asked, ScriptedMiniMax, event, stream_head, streams, tone
 from vlmcore.cli import main
-from vlmcore.cli._exit_codes import ExitCode
+from vlmcore.cli.commands import ExitCode
 
 WORDS = ("music", "generate", "-q", "--prompt", "soft piano", "--instrumental", "-o")
 

@@ -33,7 +33,7 @@ from music_cases import (
     tone,
 )
 from vlmcore.cli import main
-from vlmcore.cli._exit_codes import ExitCode
+from vlmcore.cli.commands import ExitCode
 
 SOFT = ("--prompt", "soft piano", "--instrumental")
 CHILD = """

@@ -1,4 +1,9 @@
-"""What the sub-commands have in common: how they are added, and how they end."""
+"""
+What the sub-commands of other packages are made of: how they are added, speak and end.
+
+An entry point of the group ``vlmcore.commands`` names a function that adds them, see `vlmcore.cli`.
+What those about robots read and say beside that is in `vlmcore.cli.robot_commands`.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,23 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
+from vlmcore.cli._files import read_bytes, told_of, write_bytes
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError, MissingDependencyError, VlmcoreError
 from vlmcore.secrets import Secret
 
-__all__ = ["CODES", "Work", "add_parser", "option_error", "token_of"]
+__all__ = [
+    "CODES",
+    "ExitCode",
+    "Terminal",
+    "Work",
+    "add_parser",
+    "option_error",
+    "read_bytes",
+    "token_of",
+    "told_of",
+    "write_bytes",
+]
 
 _WORDS = ("SOURCE", "URL")  # what is no option, and on the command line all the same
 
@@ -46,10 +63,14 @@ def add_parser(
     summary: str,
     epilog: str,
     codes: tuple[ExitCode, ...] = CODES,
+    words: tuple[str, ...] = _WORDS,
     **meanings: str,
 ) -> argparse.ArgumentParser:
     """
     Add the parser of a sub-command.
+
+    A `ContractError` of the work whose field is an option, as ``"--url"``, ends as a wrong command
+    line does; other errors of vlmcore are told in one line, and end as ``INCOMPLETE``.
 
     Args:
         commands: The action of ``add_subparsers``.
@@ -58,6 +79,7 @@ def add_parser(
         summary: What it is for, as half a sentence.
         epilog: What else is to be known.
         codes: Its exit codes.
+        words: The fields of errors that are, beside those of options, about the command line.
         meanings: What some of them mean for it, by their names in lower case.
     """
     said = {"interrupted": "stopped with Ctrl-C", **meanings}
@@ -69,11 +91,17 @@ def add_parser(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=functools.partial(_run, parser=parser, work=work))
+    parser.set_defaults(run=functools.partial(_run, parser=parser, work=work, words=words))
     return parser
 
 
-def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser, work: Work) -> ExitCode:
+def _run(
+    arguments: argparse.Namespace,
+    *,
+    parser: argparse.ArgumentParser,
+    work: Work,
+    words: tuple[str, ...],
+) -> ExitCode:
     """Do the work, and tell a wrong command line from what goes wrong later."""
     terminal = Terminal.standard(quiet=getattr(arguments, "quiet", False))
     try:
@@ -81,7 +109,7 @@ def _run(arguments: argparse.Namespace, *, parser: argparse.ArgumentParser, work
     except MissingDependencyError:
         raise
     except ContractError as error:
-        if error.field.startswith("--") or error.field in _WORDS:
+        if error.field.startswith("--") or error.field in words:
             parser.error(_for_a_shell(error))
         terminal.complain(f"vlmcore: {_for_a_shell(error)}")
     except VlmcoreError as error:
