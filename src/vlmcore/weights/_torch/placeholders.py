@@ -44,7 +44,7 @@ class LazyWeight:
         if "torch._dynamo" in sys.modules and "compiled" not in _GETTERS:
             # Reading files is nothing to compile. What says so is large, and only loaded by those
             # who compile.
-            _GETTERS["compiled"] = torch.compiler.disable(WeightPool.get)
+            _GETTERS["compiled"] = torch.compiler.disable(WeightPool.get)  # type: ignore[no-untyped-call]
         get = _GETTERS.get("compiled", WeightPool.get)
         weight: nn.Parameter = get(self.pool, self.part)[self.position]
         return weight

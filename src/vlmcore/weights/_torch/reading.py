@@ -118,10 +118,15 @@ class Reading:
         since = time.perf_counter()
         entries = [self.files.index[name] for name in wanted]
         payload = sum(entry.nbytes for entry in entries)
-        flat = self._allocate(entries, wanted)
+        flat = self.allocate(entries, wanted)
         allocated = time.perf_counter()
         with Carrier(self.device) as carrier, RangeReader(self.files, self.budget) as reader:
-            ring = Ring(self.budget, payload, pins=carrier.pins)
+            ring = Ring(
+                self.budget.staging_bytes,
+                payload,
+                part_bytes=self.budget.chunk_bytes,
+                pins=carrier.pins,
+            )
             done = 0
             for chunk, slot in ring.chunks(entries, reader):
                 with carrier.copying(slot):
@@ -143,10 +148,18 @@ class Reading:
         tensors = {entry.name: flat[entry.name].reshape(entry.shape) for entry in entries}
         return tensors, report
 
-    def _allocate(
+    def allocate(
         self, entries: list[TensorEntry], wanted: Mapping[str, torch.dtype]
     ) -> dict[str, torch.Tensor]:
-        """Have all memory before anything is read, so that a lack of it is known soon."""
+        """
+        Have all memory before anything is read, so that a lack of it is known soon.
+
+        Returns:
+            Memory for each of *entries*, of one axis, by name.
+
+        Raises:
+            WeightsBudgetError: If the device does not have it.
+        """
         needed = sum(math.prod(e.shape) * wanted[e.name].itemsize for e in entries)
         try:
             return {

@@ -15,7 +15,6 @@ import torch
 from vlmcore.weights._arena import allocate
 from vlmcore.weights._chunks import Chunk, Piece, cut
 from vlmcore.weights._torch.tensors import torch_dtype
-from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.ranges import FileRange, RangeReader, parts_of
 
@@ -58,9 +57,11 @@ class Ring:
     Staging memory in equal parts, which files are read into while the parts before are copied on.
 
     Args:
-        budget: How much memory it takes at most, and how files are read.
+        staging_bytes: How much memory it takes at most.
         needed_bytes: How much there is to read; a ring is no larger.
+        part_bytes: How much one reader reads at a time.
         pins: Whether its memory is pinned, so that a device copies from it while the host goes on.
+        slots: In how many parts it is, at most.
 
     Attributes:
         nbytes: The memory that it took.
@@ -68,11 +69,19 @@ class Ring:
         steps_down: What was not done as it was meant to be, and why.
     """
 
-    def __init__(self, budget: ReadBudget, needed_bytes: int, *, pins: bool) -> None:
-        size = budget.staging_bytes // _SLOTS // _PAGE * _PAGE
+    def __init__(
+        self,
+        staging_bytes: int,
+        needed_bytes: int,
+        *,
+        part_bytes: int,
+        pins: bool,
+        slots: int = _SLOTS,
+    ) -> None:
+        size = staging_bytes // slots // _PAGE * _PAGE
         size = max(min(size, needed_bytes + -needed_bytes % _PAGE + _PAGE), 2 * _PAGE)
-        count = min(_SLOTS, budget.staging_bytes // size, -(-needed_bytes // (size - _PAGE)))
-        self._budget = budget
+        count = min(slots, staging_bytes // size, -(-needed_bytes // (size - _PAGE)))
+        self._part_bytes = part_bytes
         self.pinned_bytes = 0
         self.steps_down: tuple[str, ...] = ()
         self._slots = [Slot(self._memory(size, pins=pins)) for _ in range(max(count, 1))]
@@ -121,7 +130,7 @@ class Ring:
         slot.lead = chunk.start % _PAGE
         into = slot.memory[slot.lead : slot.lead + chunk.nbytes].numpy()
         whole = FileRange(file=chunk.file, start=chunk.start, into=into)
-        return [reader.submit(*part) for part in parts_of([whole], self._budget.chunk_bytes)]
+        return [reader.submit(*part) for part in parts_of([whole], self._part_bytes)]
 
     def _memory(self, nbytes: int, *, pins: bool) -> torch.Tensor:
         if pins and not self.steps_down:

@@ -1,0 +1,112 @@
+"""A load that several ranks do together, from opening the files to the report."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+
+from vlmcore.limits import WeightLimits
+from vlmcore.weights._torch.exchange import Crew, crew_of
+from vlmcore.weights._torch.reading import Reading, open_device
+from vlmcore.weights._torch.staging import Ring
+from vlmcore.weights._torch.tensors import wanted_dtypes
+from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.modules import LoadedTensors
+from vlmcore.weights.opening import WeightFiles, open_files
+from vlmcore.weights.ranges import RangeReader
+from vlmcore.weights.report import LoadReport, Way
+
+__all__ = ["load_together"]
+
+
+def load_together(
+    path: str | os.PathLike[str],
+    *,
+    group: Any,
+    device: torch.device | str,
+    dtype: torch.dtype | str | None,
+    names: Collection[str] | None,
+    budget: ReadBudget,
+    limits: WeightLimits | None,
+) -> LoadedTensors:
+    """
+    Load tensors together with other ranks; see `vlmcore.weights.shards.load_shards`.
+
+    Raises:
+        WeightsError: If a rank cannot.
+        ContractError: If the ranks were not introduced, or an argument is wrong.
+    """
+    target = open_device(device)
+    crew = crew_of(group, target)
+    shown = os.fspath(path)
+    with ExitStack() as opened:
+        load = _Share(crew, target, budget)
+        crew.agree(shown, lambda: load.prepare(opened, path, names, dtype, limits))
+        return load.run(shown)
+
+
+class _Share:
+    """What one rank does."""
+
+    def __init__(self, crew: Crew, device: torch.device, budget: ReadBudget) -> None:
+        self._crew = crew
+        self._device = device
+        self._budget = budget
+        self._since = time.perf_counter()
+
+    def prepare(
+        self,
+        opened: ExitStack,
+        path: str | os.PathLike[str],
+        names: Collection[str] | None,
+        dtype: torch.dtype | str | None,
+        limits: WeightLimits | None,
+    ) -> bytes:
+        """Do all that may fail before ranks wait for each other; say what must be the same."""
+        self._files: WeightFiles = opened.enter_context(open_files(path, limits=limits))
+        index = self._files.index
+        self._asked = [*index, *index.aliases] if names is None else list(names)
+        wanted = wanted_dtypes(index, self._asked, dtype)
+        entries = [index[name] for name in wanted]
+        self._payload = sum(entry.nbytes for entry in entries)
+        reading = Reading(files=self._files, device=self._device, way=Way.COPY, budget=self._budget)
+        self._flat = reading.allocate(entries, wanted)
+        self._ring = Ring(
+            self._budget.staging_bytes // 2,  # the other half is for messages
+            self._payload,
+            part_bytes=self._budget.chunk_bytes,
+            pins=False,
+            slots=self._crew.size + 1,
+        )
+        self._reader = opened.enter_context(RangeReader(self._files, self._budget))
+        return repr((entries, self._ring.chunk_bytes)).encode()
+
+    def run(self, path: str) -> LoadedTensors:
+        """Read this rank's share, and get those of the others."""
+        prepared = time.perf_counter()
+        index = self._files.index
+        for _ in self._crew.share(path, index, self._flat, self._reader, self._ring):
+            pass
+        self._files.check_unchanged()
+        report = LoadReport(
+            path=path,
+            way=Way.COPY,
+            tensors=len(self._flat),
+            payload_bytes=self._payload,
+            direct_bytes=self._reader.direct_bytes,
+            plain_bytes=self._reader.plain_bytes,
+            staging_bytes=2 * self._ring.nbytes + self._reader.staging_bytes,
+            phases_s={
+                "prepare": prepared - self._since,
+                "share": time.perf_counter() - prepared,
+            },
+            steps_down=(*self._budget.steps_down, *self._reader.steps_down),
+        )
+        tensors = {name: flat.reshape(index[name].shape) for name, flat in self._flat.items()}
+        aliases = index.aliases
+        return LoadedTensors({n: tensors[aliases.get(n, n)] for n in self._asked}, report)

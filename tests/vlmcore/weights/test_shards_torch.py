@@ -1,0 +1,162 @@
+"""Ranks that load a checkpoint together, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from vlmcore.errors import ContractError
+from vlmcore.weights.modules import load_tensors
+from vlmcore.weights.shards import load_shards
+
+RANK = """
+import datetime, os, sys, torch
+import torch.distributed as dist
+from vlmcore.errors import WeightsError
+from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.modules import load_tensors
+from vlmcore.weights.ranges import RangeReader
+from vlmcore.weights.shards import load_shards
+
+rank, store, path, what = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+dist.init_process_group(
+    "gloo", init_method=f"file://{store}", rank=rank, world_size=2,
+    timeout=datetime.timedelta(seconds=60),
+)
+submit, calls = RangeReader.submit, []
+def failing(self, *part):
+    calls.append(part)
+    if rank == 1 and len(calls) > 3:
+        if what == "dies":
+            os._exit(3)
+        raise WeightsError("disk", "is on fire")
+    return submit(self, *part)
+if what in ("fails", "dies"):
+    RangeReader.submit = failing
+if what == "differs" and rank == 1:
+    path += ".other"
+if what == "is gone" and rank == 1:
+    path += ".gone"
+budget = ReadBudget(staging_bytes=1 << 18, readers=2, chunk_bytes=1 << 14)
+dtype = torch.float32 if what == "converts" else None
+try:
+    loaded = load_shards(path, budget=budget, dtype=dtype)
+except WeightsError as error:
+    print(type(error).__name__, error)
+else:
+    expected = load_tensors(path, dtype=dtype)
+    same = all(
+        loaded[n].dtype == t.dtype and loaded[n].shape == t.shape
+        and torch.equal(loaded[n].reshape(-1).view(torch.uint8), t.reshape(-1).view(torch.uint8))
+        for n, t in expected.items()
+    )
+    read = loaded.report.plain_bytes + loaded.report.direct_bytes
+    print(same, loaded.keys() == expected.keys(), read, loaded.report.payload_bytes)
+os._exit(0)  # a group whose other rank is gone does not end well
+"""
+
+
+@pytest.fixture
+def checkpoint(tmp_path) -> Path:
+    """A file of some hundred KiB, with what is hard about tensors."""
+    torch.manual_seed(6)
+    weights = {
+        "large": torch.randn(300, 401).to(torch.bfloat16),
+        "odd": torch.randint(0, 256, (100_003,), dtype=torch.uint8),
+        "scalar": torch.tensor(1.5),
+        "nothing": torch.zeros(0, 3),
+        "flags": torch.tensor([True, False]),
+        **{f"tiny.{i}": torch.randn(i + 1, dtype=torch.float64) for i in range(30)},
+    }
+    save_file(weights, tmp_path / "m.safetensors")
+    save_file({**weights, "flags": torch.ones(2)}, tmp_path / "m.safetensors.other")
+    return tmp_path / "m.safetensors"
+
+
+def run_ranks(checkpoint: Path, what: str) -> list[str]:
+    """Run two ranks, and return what each printed."""
+    store = checkpoint.with_name("store")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, str(rank), str(store), str(checkpoint), what],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for rank in range(2)
+    ]
+    try:
+        ended = [rank.communicate(timeout=120) for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert what == "dies" or [0, 0] == [rank.returncode for rank in ranks], ended
+    return [out.strip() for out, _ in ended]
+
+
+@pytest.mark.parametrize("what", ["loads", "converts"])
+def test_ranks_get_the_same_bytes_and_read_each_once(checkpoint, what) -> None:
+    """
+    As one that loads alone; together they read hardly more than there is.
+    """
+    words = [answer.split() for answer in run_ranks(checkpoint, what)]
+
+    assert [["True", "True"]] * 2 == [each[:2] for each in words]
+    read, payload = [int(each[2]) for each in words], int(words[0][3])
+    assert payload <= sum(read) < payload + 4096
+    assert min(read) > payload // 4
+
+
+def test_the_failure_of_one_rank_ends_all(checkpoint) -> None:
+    """
+    With its words, and no rank waits for ever.
+    """
+    other, failed = run_ranks(checkpoint, "fails")
+
+    assert "WeightsError disk: is on fire" == failed
+    assert "rank 1 cannot load it (WeightsError: disk: is on fire)" in other
+
+
+def test_a_rank_that_dies_ends_the_others(checkpoint) -> None:
+    """
+    They are told that it is gone.
+    """
+    other, _ = run_ranks(checkpoint, "dies")
+
+    assert "another rank is gone" in other
+
+
+def test_a_rank_that_cannot_open_its_file_ends_all(checkpoint) -> None:
+    """
+    Before anything is read.
+    """
+    other, failed = run_ranks(checkpoint, "is gone")
+
+    assert failed.startswith("WeightsError")
+    assert "rank 1 cannot load it (WeightsError: " in other
+
+
+def test_ranks_with_different_files_are_told(checkpoint) -> None:
+    """
+    Each of them: tensors of two checkpoints are not mixed.
+    """
+    for answer in run_ranks(checkpoint, "differs"):
+        assert "has other files, other tensors of them, or another budget" in answer
+
+
+def test_a_process_without_ranks_is_told(checkpoint) -> None:
+    """
+    What is missing, and which function makes it.
+    """
+    with pytest.raises(ContractError, match=r"expected torch\.distributed\.init_process_group"):
+        load_shards(checkpoint)
+    assert 35 == len(load_tensors(checkpoint))
