@@ -105,24 +105,25 @@ class Load:
     def _view(self, maps: Sequence[UInt8Array]) -> Held:
         """Fetch the pages of mapped files; what lies across its own numbers in them is copied."""
         mapped = [entry for entry in self._entries if entry.is_aligned]
+        crooked = [entry for entry in self._entries if not entry.is_aligned]
+        # Few are crooked, or all: what is told of progress is that of the larger part.
+        copied = self._copy(crooked, is_told=len(crooked) > len(mapped)) if crooked else {}
         fetched = fetch_pages(
             self._files,
             maps,
             mapped,
             self._budget,
             arrived=self._arrivals(mapped, partial(checksum_in_file, self._files)),
-            progress=self._progress,
+            progress=self._progress if len(mapped) >= len(crooked) else None,
             cancel=self._cancel,
         )
         if not fetched:
             self._steps.append("views: this system fetches no pages ahead, they come when touched")
         self._end_phase("fetch")
         self._done["mapped_bytes"] = sum(entry.nbytes for entry in mapped)
-        held = {entry.name: (maps[entry.file], entry.start) for entry in mapped}
-        crooked = [entry for entry in self._entries if not entry.is_aligned]
-        return {**held, **self._copy(crooked)} if crooked else held
+        return {**{entry.name: (maps[entry.file], entry.start) for entry in mapped}, **copied}
 
-    def _copy(self, entries: Sequence[TensorEntry]) -> Held:
+    def _copy(self, entries: Sequence[TensorEntry], *, is_told: bool = True) -> Held:
         layout = lay_out(entries)
         _require_memory(self._files.path, layout.nbytes)
         arena = allocate(layout.nbytes)
@@ -140,7 +141,8 @@ class Load:
             for each in layout.segments
         )
         with RangeReader(self._files, self._budget) as reader:
-            reader.read(ranges, progress=self._progress, cancel=self._cancel, arrived=arrived)
+            progress = self._progress if is_told else None
+            reader.read(ranges, progress=progress, cancel=self._cancel, arrived=arrived)
             self._done["direct_bytes"] = reader.direct_bytes
             self._done["plain_bytes"] = reader.plain_bytes
             self._done["staging_bytes"] = reader.staging_bytes

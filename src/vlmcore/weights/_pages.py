@@ -22,6 +22,7 @@ from vlmcore._closing import Closing
 
 __all__ = ["PageCache", "file_system", "is_remote", "open_direct", "populate"]
 
+_NEARLY_ALL = 0.9
 _POPULATE_READ = 22  # MADV_POPULATE_READ, since Linux 5.14
 _REMOTE = (
     "9p",
@@ -68,6 +69,10 @@ class PageCache(Closing):
         base = _address(self._map)
         failed = _call("mincore", base + first, stop - first, states.ctypes.data)
         return 1.0 if failed else float(np.count_nonzero(states & 1) / pages)
+
+    def holds(self, start: int, stop: int) -> bool:
+        """Say whether nearly all of the bytes from *start* to *stop* are in memory."""
+        return self.cached_share(start, stop) >= _NEARLY_ALL
 
     def close(self) -> None:
         """Give back the mapping; every page counts as in memory afterwards."""

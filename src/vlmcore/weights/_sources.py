@@ -20,9 +20,9 @@ __all__ = ["FileRange", "Source", "Staging", "read_some"]
 
 UInt8Array = npt.NDArray[np.uint8]
 
+_NOTHING = np.zeros(0, np.uint8)
 _SECTOR = 0x1000  # what reads past the cache start and end at, in files and in memory
 _SEEKING = threading.Lock()  # where there is no reading by place, the place is the descriptor's
-_MOSTLY = 0.9  # a part of which so much is in memory is read from there
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -49,20 +49,20 @@ class FileRange:
 class Staging:
     """Memory for bytes on their way: a piece for each thread that needs one."""
 
-    def __init__(self, chunk_bytes: int) -> None:
-        self._size = chunk_bytes + 2 * _SECTOR
+    def __init__(self) -> None:
         self._local = threading.local()
         self._lock = threading.Lock()
         self.taken_bytes = 0
 
-    def take(self) -> UInt8Array:
-        """Return the piece of this thread."""
-        piece: UInt8Array | None = getattr(self._local, "piece", None)
-        if piece is None:
-            piece = self._local.piece = allocate(self._size)
+    def take(self, nbytes: int) -> UInt8Array:
+        """Return the piece of this thread, from its start on; it gets larger where it must."""
+        piece: UInt8Array = getattr(self._local, "piece", _NOTHING)
+        if piece.size < nbytes:
+            self._local.piece = None  # gone before there is another
             with self._lock:
-                self.taken_bytes += self._size
-        return piece
+                self.taken_bytes += nbytes - piece.size
+            piece = self._local.piece = allocate(nbytes)
+        return piece[:nbytes]
 
 
 class Source(Closing):
@@ -101,7 +101,7 @@ class Source(Closing):
         """Say whether bytes *start* to *stop* are best read past the page cache, as it is now."""
         if self._direct_fd is None or stop - start < _SECTOR:
             return False
-        return self._always_direct or self._cache.cached_share(start, stop) < _MOSTLY
+        return self._always_direct or not self._cache.holds(start, stop)
 
     def read_direct(self, part: Sequence[FileRange], staging: Staging) -> bool:
         """
@@ -138,7 +138,7 @@ class Source(Closing):
             WeightsError: If the system does not read it.
         """
         start, stop = part[0].start, part[-1].stop
-        into = part[0].into if len(part) == 1 else staging.take()[: stop - start]
+        into = part[0].into if len(part) == 1 else staging.take(stop - start)
         try:
             self._fill(self._fd, into, start, into.size)
         except OSError as error:
@@ -162,7 +162,7 @@ class Source(Closing):
         start, stop = part[0].start, part[-1].stop
         first = start - start % _SECTOR
         last = stop + -stop % _SECTOR
-        between = staging.take()[: last - first]
+        between = staging.take(last - first)
         self._fill(direct_fd, between, first, stop - first)
         _scatter(between, first, part)
 

@@ -140,6 +140,16 @@ def load_weights(
         WeightChecksumError: If a tensor is another than the manifest says; all are named.
         WeightsCancelledError: If it was cancelled.
         ContractError: If a name is not in the checkpoint.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from vlmcore.weights.writing import write_pack
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = write_pack({"w": np.ones((2, 3), np.float32)}, f"{folder}/m.flashpack").path
+        ...     with load_weights(path, way=Way.COPY, verification=Verification.WHOLE) as weights:
+        ...         weights["w"].shape, weights.report.verified_bytes
+        ((2, 3), 24)
     """
     started = time.perf_counter()
     files = open_files(path, limits=limits)

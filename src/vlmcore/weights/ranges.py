@@ -50,7 +50,7 @@ class RangeReader(Closing):
             for i, file in enumerate(files.index.files)
         ]
         self._path = files.path
-        self._staging = Staging(budget.chunk_bytes)
+        self._staging = Staging()
         self._lock = threading.Lock()
         self._cached_readers = threading.Semaphore(budget.cached_readers)
         self._pool = ThreadPoolExecutor(budget.readers, thread_name_prefix="vlmcore-weights")
@@ -149,8 +149,7 @@ def parts_of(ranges: Iterable[FileRange], chunk_bytes: int) -> Iterator[Part]:
     """
     Cut what is long into chunks, and group what is short and lies side by side.
 
-    A part is one range of at most *chunk_bytes*, cut where the file is at a multiple of it, or
-    several of one file that span no more than that together.
+    Files are cut at multiples of *chunk_bytes*: a part is one range or several between two of them.
 
     Raises:
         ContractError: If the memory of a range is not uint8 of one axis without gaps.
@@ -170,7 +169,7 @@ def _joins(group: list[FileRange], each: FileRange, chunk_bytes: int) -> bool:
     return (
         each.file == first.file
         and 0 <= each.start - last.stop < _GAP
-        and each.stop - first.start <= chunk_bytes
+        and first.start // chunk_bytes == (each.stop - 1) // chunk_bytes
     )
 
 

@@ -1,0 +1,131 @@
+"""
+How fast are weights loaded, beside other loaders and beside what the disk and the memory give?
+
+Each load is a process of its own; the ways are taken in turns, every other round in the other
+order. Before each, memory is touched and freed, so that a virtual machine has it from its host.
+Cold means that no page of the files is in the page cache of this system, which is verified; a host
+around it may still have them. Prints the median and the spread of each, its ratio to the limit, the
+seconds of processors that it took, which a busy machine does not change much, and the peak of its
+memory. Each way must give the same bytes.
+
+    python bench/weights/checkpoint.py /tmp/checkpoint
+    python bench/weights/compare.py /tmp/checkpoint --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import mmap
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from loads import WAYS
+
+HERE = Path(__file__).parent
+TOUCH = "import mmap,sys; m = mmap.mmap(-1, int(sys.argv[1]), flags=34); m.madvise(14)\n"
+TOUCH += "for at in range(0, len(m), 4096): m[at] = 1"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ways", nargs="*", default=list(WAYS), metavar="WAY")
+    parser.add_argument("--touch-gigabytes", type=float, default=5.0)
+    options = parser.parse_args(arguments)
+    measured: dict[tuple[str, str], list[dict[str, float]]] = {}
+    digests: dict[str, str] = {}
+    with contextlib.suppress(KeyboardInterrupt):  # shows what there is by then
+        for turn in range(options.rounds):
+            for way in options.ways[:: -1 if turn % 2 else 1]:
+                for state in ("cold", "warm"):
+                    prepare(options.folder, state, options.touch_gigabytes)
+                    result = load(way, options.folder, is_first=turn == 0 and state == "cold")
+                    if "digest" in result:
+                        digests[way] = str(result["digest"])
+                    measured.setdefault((way, state), []).append(result)
+                    print(f"{turn} {state} {way}: {result['seconds']:.3f} s", file=sys.stderr)
+    show([way for way in options.ways if (way, "warm") in measured], measured)
+    print(f"\nload average {os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores")
+    if len(set(digests.values())) > 1:
+        print("not the same bytes:", digests)
+        return 1
+    return 0
+
+
+def prepare(folder: Path, state: str, gigabytes: float) -> None:
+    """Bring the page cache and the memory of the machine into a known state."""
+    subprocess.run(
+        [sys.executable, "-c", TOUCH, str(int(gigabytes * 1e9) // 4096 * 4096)], check=True
+    )
+    for path in (folder / "model.safetensors", folder / "model.flashpack"):
+        fd = os.open(path, os.O_RDONLY)
+        size = os.fstat(fd).st_size
+        if state == "cold":
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        else:
+            for at in range(0, size, 8 << 20):
+                os.pread(fd, 8 << 20, at)
+        share = cached_share(fd, size)
+        os.close(fd)
+        if share > 0 if state == "cold" else share < 0.999:
+            raise SystemExit(
+                f"{path}: {share:.2f} of it is in the page cache, which is not {state}"
+            )
+
+
+def cached_share(fd: int, size: int) -> float:
+    """Return how much of a file is in the page cache."""
+    with mmap.mmap(fd, size, prot=mmap.PROT_READ) as mapped:
+        view = np.frombuffer(mapped, np.uint8)
+        states = np.zeros(-(-size // mmap.PAGESIZE), np.uint8)
+        places = (ctypes.c_void_p(each.ctypes.data) for each in (view, states))
+        address, into = places
+        assert ctypes.CDLL(None).mincore(address, ctypes.c_size_t(size), into) == 0
+        del view
+        return float((states & 1).mean())
+
+
+def load(way: str, folder: Path, *, is_first: bool) -> dict[str, float]:
+    """Load in a process of its own."""
+    words = [sys.executable, str(HERE / "loads.py"), way, str(folder)]
+    ended = subprocess.run(
+        [*words, "--digest"] if is_first else words, capture_output=True, text=True, check=False
+    )
+    if ended.returncode:
+        raise SystemExit(f"{way}: {ended.stderr[-2000:]}")
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def show(ways: list[str], measured: dict[tuple[str, str], list[dict[str, float]]]) -> None:
+    """Print a table, as the documentation has it."""
+    limits = {
+        state: statistics.median(each["seconds"] for each in measured[way, state])
+        for state, way in (("cold", "limit: direct read"), ("warm", "limit: buffered read"))
+        if (way, state) in measured
+    }
+    print("| way | cold, s | of the limit | CPU, s | warm, s | of the limit | CPU, s | peak, MB |")
+    print("|---|---|---|---|---|---|---|---|")
+    for way in ways:
+        cells = []
+        for state in ("cold", "warm"):
+            seconds = sorted(each["seconds"] for each in measured[way, state])
+            median = statistics.median(seconds)
+            cells.append(f"{median:.2f} ({seconds[0]:.2f}-{seconds[-1]:.2f})")
+            cells.append(f"{median / limits[state]:.2f}" if state in limits else "")
+            busy = statistics.median(each["cpu_seconds"] for each in measured[way, state])
+            cells.append(f"{busy:.2f}")
+        peak = max(each["peak_mb"] for state in ("cold", "warm") for each in measured[way, state])
+        print(f"| {way} | {' | '.join(cells)} | {peak:.0f} |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

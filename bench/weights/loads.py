@@ -1,0 +1,208 @@
+"""
+Load a checkpoint once, in one way, in this process, and print what it took as JSON.
+
+What the loader needs is imported before the clock starts. At its end every page is in memory: what
+a loader maps, it is made to touch. The peak is that of resident memory above what was resident
+before; pages of the page cache that are mapped count in it.
+
+    python bench/weights/loads.py "vlmcore copy" FOLDER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Load = Callable[[Path], Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
+    parser.add_argument("way", choices=sorted(WAYS))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--digest", action="store_true", help="of all tensors, after the clock")
+    options = parser.parse_args(arguments)
+    load = WAYS[options.way]()
+    before = resident_peak()
+    started, cpu_started = time.perf_counter(), time.process_time()
+    tensors = load(options.folder)
+    seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
+    result = {
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "peak_mb": (resident_peak() - before) / 1e6,
+    }
+    if options.digest and isinstance(tensors, Mapping):
+        result["digest"] = digest(tensors)
+    print(json.dumps(result))
+    return 0
+
+
+def resident_peak() -> int:
+    """Return the most memory that was resident at once so far, in bytes."""
+    with Path("/proc/self/status").open(encoding="ascii") as file:
+        return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+
+def digest(tensors: Mapping[str, Any]) -> str:
+    """Hash names and bytes of all tensors, in the order of their names."""
+    import torch  # noqa: PLC0415
+    import xxhash  # noqa: PLC0415
+
+    whole = xxhash.xxh3_128()
+    for name in sorted(tensors):
+        each = tensors[name]
+        if isinstance(each, torch.Tensor):
+            each = each.contiguous().view(-1).view(torch.uint8).numpy()
+        whole.update(name.encode())
+        whole.update(each.reshape(-1).view("u1"))
+    return whole.hexdigest()
+
+
+def touch(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read one number of each page."""
+    import torch  # noqa: PLC0415
+
+    for each in tensors.values():
+        flat = each.view(-1).view(torch.uint8)
+        flat[::4096].sum().item()
+        flat[-1].item()
+    return tensors
+
+
+def ours(way: str, name: str, *, is_compared: bool = False) -> Load:
+    from vlmcore.weights.loading import load_weights  # noqa: PLC0415
+    from vlmcore.weights.report import Way  # noqa: PLC0415
+    from vlmcore.weights.verifying import Verification  # noqa: PLC0415
+
+    how = Verification.WHOLE if is_compared else Verification.OFF
+    if is_compared:
+        from vlmcore.weights import _xxhash  # noqa: F401, PLC0415 - the door, opened before
+
+    def load(folder: Path) -> Any:
+        weights = load_weights(folder / name, way=Way(way), verification=how)
+        arrays = {each: weights.raw(each) for each in weights}
+        for array in arrays.values() if way == "views" else ():
+            int(array[::4096].sum()) + int(array[-1])
+        return arrays
+
+    return load
+
+
+def safetensors_file(*, is_cloned: bool) -> Load:
+    from safetensors.torch import load_file  # noqa: PLC0415
+
+    def load(folder: Path) -> Any:
+        tensors = load_file(folder / "model.safetensors")
+        return {k: v.clone() for k, v in tensors.items()} if is_cloned else touch(tensors)
+
+    return load
+
+
+def safetensors_open() -> Load:
+    from safetensors import safe_open  # noqa: PLC0415
+
+    def load(folder: Path) -> Any:
+        with safe_open(folder / "model.safetensors", framework="pt") as file:
+            return {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+
+    return load
+
+
+def flashpack(threads: int = 0, mib: int = 0) -> Load:
+    """Map a pack, or read it with *threads* and chunks of *mib*, which FlashPack is told so."""
+    if threads:
+        os.environ["FLASHPACK_CPU_PARALLEL_READ"] = "1"
+        os.environ["FLASHPACK_READ_THREADS"] = str(threads)
+        os.environ["FLASHPACK_READ_CHUNK_BYTES"] = str(mib << 20)
+    from flashpack import deserialization  # noqa: PLC0415
+
+    def load(folder: Path) -> Any:
+        storage, meta = deserialization.read_flashpack_file(str(folder / "model.flashpack"))
+        tensors = dict(deserialization.iterate_from_flash_tensor(storage, meta))
+        return tensors if threads else touch(tensors)
+
+    return load
+
+
+def fastsafetensors() -> Load:
+    from fastsafetensors import SafeTensorsFileLoader, SingleGroup  # noqa: PLC0415
+
+    def load(folder: Path) -> Any:
+        loader = SafeTensorsFileLoader(SingleGroup(), "cpu", nogds=True)
+        loader.add_filenames({0: [str(folder / "model.safetensors")]})
+        buffers = loader.copy_files_to_device()
+        return {name: buffers.get_tensor(name) for name in loader.get_keys()}
+
+    return load
+
+
+def runai() -> Load:
+    from runai_model_streamer import SafetensorsStreamer  # noqa: PLC0415
+
+    def load(folder: Path) -> Any:
+        with SafetensorsStreamer() as streamer:
+            streamer.stream_file(str(folder / "model.safetensors"))
+            return {name: tensor.clone() for name, tensor in streamer.get_tensors()}
+
+    return load
+
+
+def direct_limit() -> Load:
+    """Read past the page cache into resident memory, eight chunks of 8 MiB at once."""
+    return lambda folder: read_into_resident(folder, os.O_DIRECT, 8)
+
+
+def buffered_limit() -> Load:
+    """Read through the page cache into resident memory, two chunks of 8 MiB at once."""
+    return lambda folder: read_into_resident(folder, 0, 2)
+
+
+def read_into_resident(folder: Path, flag: int, threads: int) -> float:
+    """Read the pack, which is all payload but its end; the memory is used again and again."""
+    import mmap  # noqa: PLC0415
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+    from threading import local  # noqa: PLC0415
+
+    chunk, mine = 8 << 20, local()
+    fd = os.open(folder / "model.flashpack", os.O_RDONLY | flag)
+
+    def read(at: int) -> int:
+        if not hasattr(mine, "memory"):
+            mine.memory = mmap.mmap(-1, chunk)
+        return os.preadv(fd, [mine.memory], at)
+
+    with ThreadPoolExecutor(threads) as pool:
+        total = sum(pool.map(read, range(0, os.fstat(fd).st_size, chunk)))
+    assert total == os.fstat(fd).st_size
+    os.close(fd)
+    return total
+
+
+WAYS: dict[str, Callable[[], Load]] = {
+    "limit: direct read": direct_limit,
+    "limit: buffered read": buffered_limit,
+    "vlmcore views, safetensors": lambda: ours("views", "model.safetensors"),
+    "vlmcore views, pack": lambda: ours("views", "model.flashpack"),
+    "vlmcore copy, safetensors": lambda: ours("copy", "model.safetensors"),
+    "vlmcore copy, pack": lambda: ours("copy", "model.flashpack"),
+    "vlmcore views, pack, compared": lambda: ours("views", "model.flashpack", is_compared=True),
+    "vlmcore copy, pack, compared": lambda: ours("copy", "model.flashpack", is_compared=True),
+    "safetensors load_file, touched": lambda: safetensors_file(is_cloned=False),
+    "safetensors load_file, cloned": lambda: safetensors_file(is_cloned=True),
+    "safetensors safe_open, cloned": safetensors_open,
+    "flashpack mapped, touched": flashpack,
+    "flashpack parallel 16 x 64 MiB": lambda: flashpack(16, 64),
+    "flashpack parallel 4 x 32 MiB": lambda: flashpack(4, 32),
+    "fastsafetensors buffered": fastsafetensors,
+    "runai-model-streamer": runai,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
