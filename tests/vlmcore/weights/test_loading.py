@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +21,12 @@ from vlmcore.errors import (
 from vlmcore.vlm.generation import CancelToken
 from vlmcore.weights import _loads, _mapping, _pages
 from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.dtypes import DType
 from vlmcore.weights.loading import Weights, load_weights, read_weights
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
+from vlmcore.weights.writing import write_pack
+from vlmcore.weights.writing import write_safetensors as write_safetensors_ourselves
 from weight_cases import Tensors, forget_pages, run_child, some_tensors, write_safetensors
 
 ways = pytest.mark.parametrize("way", list(Way))
@@ -57,6 +63,61 @@ def assert_same(tensors: Tensors, weights: Weights) -> None:
     for name, tensor in tensors.items():
         assert (tensor.dtype, tensor.shape) == (weights[name].dtype, weights[name].shape)
         assert tensor.tobytes() == weights[name].tobytes()
+
+
+@ways
+@pytest.mark.parametrize("write", [write_pack, write_safetensors_ourselves])
+def test_every_dtype_is_loaded(tmp_path: Path, way: Way, write: Any) -> None:
+    """
+    Bytes are those that were written for every dtype, also for those that NumPy has not by itself.
+    """
+    random = np.random.default_rng(0)
+    tensors = {}
+    for dtype in DType:
+        if dtype in {DType.COMPLEX32, DType.BOOL} or (
+            write is not write_pack and not dtype.safetensors
+        ):
+            continue
+        for shape in ((), (3, 5), (0, 2), (1000,)):
+            size = dtype.itemsize * math.prod(shape)
+            numbers = np.frombuffer(random.bytes(size), dtype.numpy).reshape(shape)
+            tensors[f"{dtype.value}.{len(shape)}.{size}"] = numbers
+    path = write(tensors, tmp_path / "some.weights").path
+    with load_weights(path, way=way) as weights:
+        assert_same(tensors, weights)
+        assert all(array.flags.aligned for array in weights.values())
+
+
+@ways
+def test_the_shards_of_a_checkpoint_are_one_mapping(
+    tmp_path: Path, tensors: Tensors, way: Way
+) -> None:
+    """
+    Which file a tensor is in is of no matter to whoever wants it.
+    """
+    names = list(tensors)
+    weight_map = {}
+    for i in range(3):
+        shard = f"model-{i + 1:05}-of-00003.safetensors"
+        write_safetensors(tmp_path / shard, {name: tensors[name] for name in names[i::3]})
+        weight_map.update(dict.fromkeys(names[i::3], shard))
+    index = {"metadata": {}, "weight_map": weight_map}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with load_weights(tmp_path, way=way) as weights:
+        assert_same({name: tensors[name] for name in weights}, weights)
+        assert set(names) == set(weights)
+
+
+def test_own_memory_goes_back_with_the_last_array(tmp_path: Path) -> None:
+    """
+    Closing gives the host its memory, but for what somebody still looks at.
+    """
+    parts = {f"part.{i}": np.ones(16 * MIB, np.uint8) for i in range(2)}
+    path = write_safetensors(tmp_path / "large.safetensors", parts)
+    held, kept, after = map(int, run_child(GIVEN_BACK, path).split())
+    assert held >= 32 * 1024
+    assert kept >= 16 * 1024
+    assert after < 8 * 1024
 
 
 @ways
@@ -263,6 +324,7 @@ SHRINK = """
 import os, sys
 from vlmcore.errors import WeightsChangedError
 from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.dtypes import DType
 from vlmcore.weights.loading import read_weights
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
@@ -322,6 +384,22 @@ def test_weights_that_were_overwritten_are_not_handed_out(path: Path) -> None:
             weights["large"]
 
 
+GIVEN_BACK = """
+import sys
+from vlmcore.weights.loading import load_weights
+from vlmcore.weights.report import Way
+def resident():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if "VmRSS" in line)
+load_weights(sys.argv[1], way=Way.COPY, names=["part.0"]).close()
+before = resident()
+weights = load_weights(sys.argv[1], way=Way.COPY)
+held = resident() - before
+array = weights["part.0"]
+weights.close()
+kept = resident() - before
+del array
+print(held, kept, resident() - before)
+"""
 PEAK = """
 import sys
 from vlmcore.weights.loading import load_weights
