@@ -42,6 +42,8 @@ GENERATED = [
     "schemas/robot-open-loop.json",
     "schemas/robot-episode-step.json",
     "schemas/robot-episode-failure.json",
+    "schemas/image-detections.json",
+    "schemas/weights-manifest.json",
     "schemas/comfyui-vla-http-v1.json",
 ]
 
@@ -72,6 +74,7 @@ NEEDS = {  # what a page names in its Python, and the extras that bring it
     r"\bHttpPolicyServer\(": ("server",),
     r"\b(OpenPIServer|GrootServer|WebSocketPolicy|HttpPolicy|ZmqPolicy)\(": ("robotics", "server"),
     r"\bvlmcore_robotics\.datasets\b": ("dataset",),
+    r"\bGenerationOptions\(output=": ("structure",),
 }
 
 
