@@ -12,14 +12,16 @@ from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.standing import stand_still
 from vlmcore.safety.vetted import VettedChunk
 
-__all__ = ["Starvation", "hold_still"]
+__all__ = ["HELD", "Starvation", "hold_still"]
+
+HELD = "hold"  # the source of a step that stands still
 
 
 class Starvation(enum.Enum):
     """What a robot does when its plan is at its end and no answer is there."""
 
     HOLD = "hold"  # targets stay, changes and rates are zero
-    ZERO = "zero"  # all is zero; for spaces of changes and rates only
+    ZERO = "zero"  # as HOLD, and refused for spaces with targets: what is sent is zero, for sure
     STOP = "stop"  # raise, and trip the latch if there is one
 
     def require_fits(self, space: ActionSpace) -> None:
@@ -71,5 +73,5 @@ def hold_still(gate: SafetyGate, *, last_command: Any, now_s: float) -> VettedCh
         raise ContractError("gate", f"got {type(gate).__name__}, expected a SafetyGate")
     space = gate.actions
     still = stand_still(space, last_command=last_command)
-    chunk = ActionChunk(values=[still], names=space.names, source="hold", observed_at_s=now_s)
+    chunk = ActionChunk(values=[still], names=space.names, source=HELD, observed_at_s=now_s)
     return gate.vet(chunk, last_command=last_command)

@@ -19,6 +19,7 @@ from vlmcore.contracts.observation import CameraSummary, Observation
 from vlmcore.errors import ContractError
 from vlmcore.rollout.episode_reader import EpisodeReader, require_reader
 from vlmcore.rollout.episodes import EpisodeStep
+from vlmcore.rollout.holding import HELD
 
 __all__ = [
     "EpisodeMoments",
@@ -119,7 +120,7 @@ class EpisodeMoments:
             EpisodeError: If a line has faults, or the file cannot be read.
         """
         for steps in observed_steps(self._episode):
-            yield _moment(steps)
+            yield _moment(steps, self.space.rate_hz)
 
 
 def observed_steps(episode: EpisodeReader) -> Iterator[list[EpisodeStep]]:
@@ -137,26 +138,41 @@ def observed_steps(episode: EpisodeReader) -> Iterator[list[EpisodeStep]]:
         yield together
 
 
-def sent_until_the_next(steps: list[EpisodeStep]) -> tuple[Float64Array, bool]:
+def sent_until_the_next(steps: list[EpisodeStep], *, rate_hz: float) -> tuple[Float64Array, bool]:
     """
     Take what was sent for one observation, one action a control step.
+
+    Where the gate refused a step and the robot was told to stand still instead, in the same control
+    step, that is what was sent: a loop with a latch does so.
+
+    Args:
+        steps: The steps of the observation.
+        rate_hz: How many control steps a second has.
 
     Returns:
         The actions, shape ``[N, D]``, up to the first step for which nothing was sent; and whether
         there was no such step. After it nobody knows how many control steps went by.
     """
     rows: list[Float64Array] = []
-    for step in steps:
-        if not step.executed_steps:
+    is_followed = True
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        if step.executed_steps:
+            rows.append(step.sent)
+        elif following is None or not _stands_in(following, step, rate_hz):
+            is_followed = False
             break
-        rows.append(step.sent)
     width = steps[0].report.action_dim
-    sent = np.concatenate(rows) if rows else np.empty((0, width))
-    return sent, len(rows) == len(steps)
+    return np.concatenate(rows) if rows else np.empty((0, width)), is_followed
 
 
-def _moment(steps: list[EpisodeStep]) -> RecordedMoment:
-    sent, is_followed = sent_until_the_next(steps)
+def _stands_in(held: EpisodeStep, refused: EpisodeStep, rate_hz: float) -> bool:
+    """Say whether a step stands still in the control step of one that was refused."""
+    is_held = held.chunk.source == HELD and held.executed_steps == 1
+    return is_held and held.at_s - refused.at_s < 0.5 / rate_hz
+
+
+def _moment(steps: list[EpisodeStep], rate_hz: float) -> RecordedMoment:
+    sent, is_followed = sent_until_the_next(steps, rate_hz=rate_hz)
     shown = next((step for step in steps if step.frames), steps[0])
     return RecordedMoment(
         observe=lambda: observation_of(shown),

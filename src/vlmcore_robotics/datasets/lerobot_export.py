@@ -184,9 +184,9 @@ class _Observed:
 
 def _observed(episode: EpisodeReader) -> Iterator[_Observed]:
     """Give the observations; those after which nothing was sent, too."""
-    begins = True
+    begins, rate_hz = True, episode.header.embodiment.actions.rate_hz
     for steps in observed_steps(episode):
-        sent, is_followed = sent_until_the_next(steps)
+        sent, is_followed = sent_until_the_next(steps, rate_hz=rate_hz)
         shown_in = next((step for step in steps if step.frames), steps[0])
         yield _Observed(step=shown_in, sent=sent, begins=begins)
         begins = not is_followed

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from dataset_cases import record, seen
-from episode_cases import observation, step
+from episode_cases import observation, step, write
 from vlmcore.errors import ContractError
 from vlmcore.rollout import encode_frames
 from vlmcore.rollout.episode_frames import FrameEncoding
+from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.recorded_moments import EpisodeMoments, RecordedEpisode, observation_of
 
 
@@ -51,6 +52,30 @@ def test_after_a_chunk_of_which_nothing_was_sent_nobody_knows_the_time(tmp_path:
     first, second = EpisodeMoments(episode).moments()
     assert (1, False) == (len(first.sent), first.is_followed)
     assert (1, True) == (len(second.sent), second.is_followed)
+
+
+@pytest.mark.parametrize(
+    ("source", "later_s", "rows", "is_followed"),
+    [("hold", 0.001, 3, True), ("hold", 0.05, 1, False), ("test", 0.001, 1, False)],
+    ids=["in the same control step", "in another one", "another chunk"],
+)
+def test_standing_still_in_place_of_a_refused_step_is_what_was_sent(
+    tmp_path: Path, source: str, later_s: float, rows: int, *, is_followed: bool
+) -> None:
+    """
+    A latch that refused one step ended the moment, though no control step was missing.
+    """
+    still = step([[0.0, 0.0]], executed_steps=1)
+    still = attrs.evolve(
+        still,
+        at_s=7.5 + later_s,
+        chunk=attrs.evolve(still.chunk, source=source),
+        report=attrs.evolve(still.report, policy_source=source),
+    )
+    sent = step([[0.05, 0.0]], executed_steps=1)
+    path = write(tmp_path / "a.jsonl", sent, step(executed_steps=0), still, sent)
+    (moment,) = EpisodeMoments(EpisodeReader(path)).moments()
+    assert (rows, is_followed) == (len(moment.sent), moment.is_followed)
 
 
 def test_an_observation_is_made_again_from_all_frames_or_the_newest() -> None:
