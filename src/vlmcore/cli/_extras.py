@@ -20,6 +20,7 @@ EXTRAS: dict[str, dict[str, str]] = {
         "bitsandbytes": "0.46",
         "accelerate": "1.0",
     },
+    "structure": {"jsonschema": "4.23", "llguidance": "1.3"},
     "remote": {"h11": "0.14", "pillow": "10"},
     "weights": {"ml_dtypes": "0.5", "xxhash": "3.4"},
     "video": {"av": "14"},

@@ -69,6 +69,7 @@ class Grammar(LogitsProcessor):
         self._is_held = [False] * len(
             answers
         )  # whether the newest token of a row was the grammar's
+        self._ends = sorted(end_tokens)
         self._bits = allocate_token_bitmask(1, known.vocab_size)
         self._openings = _opening_tokens(tokenizer) if may_think else []
 
@@ -93,6 +94,8 @@ class Grammar(LogitsProcessor):
         bits = np.unpackbits(self._bits[0].view(np.uint8), bitorder="little")[:width]
         allowed = torch.zeros(width, dtype=torch.bool)
         allowed[: len(bits)] = torch.from_numpy(bits.astype(np.bool_))
+        if self._ends and allowed[self._ends[0]]:  # the grammar knows of one end only
+            allowed[self._ends] = True
         if is_first and self._openings:
             allowed[self._openings] = True
         return allowed
@@ -105,7 +108,7 @@ class Grammar(LogitsProcessor):
                 raise GenerationError(self._model, problem)
             content = json.loads(backend.to_str())
             plain = json.dumps({**content, "padding": None, "truncation": None})
-            _tokenizers[tokenizer] = LLTokenizer(plain, eos_token=sorted(end_tokens) or None)
+            _tokenizers[tokenizer] = LLTokenizer(plain, eos_token=min(end_tokens, default=None))
         return _tokenizers[tokenizer]
 
     def _require_well(self, matcher: LLMatcher) -> None:
