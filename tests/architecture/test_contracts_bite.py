@@ -64,6 +64,7 @@ PLANTS = [
     Plant("framework-free", "vlmcore/vlm/loading.py", "def later():\n    import torch"),
     Plant("framework-free", "vlmcore/media/images.py", "def later():\n    from PIL import Image"),
     Plant("framework-free", "vlmcore/media/_pillow.py", "import torch"),
+    Plant("framework-free", "vlmcore/vlm/remote/predictors.py", "import h11"),
     Plant("framework-free", "vlmcore/vlm/outputs.py", "def later():\n    import jsonschema"),
     Plant("backends-behind-loading", "vlmcore/cli/__init__.py", "import vlmcore.vlm.backends"),
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),

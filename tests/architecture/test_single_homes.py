@@ -37,9 +37,10 @@ FACTS = {
     ("vlmcore_robotics.datasets._parquet_pages", 1 << 16): "bytes that a header stands in",
     ("vlmcore_robotics.clients._websocket_line", 1 << 17): "bytes of a request held twice",
     ("vlmcore_robotics.clients._asyncio_tcp", 1 << 18): "bytes written at a time",
+    ("vlmcore_robotics.wire._zmtp_frames", 1 << 16): "bytes read before it is known what they are",
 }
 BOUNDS = "vlmcore.limits"
-DATA_ONLY = ("vlmcore.vlm.catalog",)
+DATA_ONLY = ("vlmcore.vlm.catalog", "vlmcore.vlm.remote.providers")
 
 SHIFTS_AND_PRODUCTS = (ast.LShift, ast.Mult, ast.Pow)
 LAZY = {"import_module", "importlib.import_module", "__import__"}

@@ -110,6 +110,7 @@ class ModelServerLimits(Bounds):
         max_event_bytes: Size of one event of a stream.
         max_head_bytes: Size of the headers of an answer.
         max_listed_models: Models that a server says it has.
+        max_picture_bytes: Size of one picture, unless a provider takes less.
     """
 
     max_request_bytes: int = 64 * MIB
@@ -117,3 +118,4 @@ class ModelServerLimits(Bounds):
     max_event_bytes: int = 4 * MIB
     max_head_bytes: int = 65_536
     max_listed_models: int = 10_000
+    max_picture_bytes: int = 20_000_000

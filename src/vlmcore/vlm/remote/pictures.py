@@ -9,7 +9,7 @@ import attrs
 
 from vlmcore._arrays import UInt8Array, require_count
 from vlmcore.errors import ContractError, LimitExceededError
-from vlmcore.limits import ImageLimits
+from vlmcore.limits import ImageLimits, ModelServerLimits
 from vlmcore.media.encoding import encode_jpeg, encode_png
 from vlmcore.media.formats import ImageFormat
 from vlmcore.media.resizing import fit_longest_edge, fit_pixel_budget
@@ -47,7 +47,7 @@ class PictureRules:
     max_pictures: int = 1280
     longest_edge_px: int | None = None
     max_pixels: int = _LIMITS.max_pixels
-    max_picture_bytes: int = 20_000_000
+    max_picture_bytes: int = ModelServerLimits().max_picture_bytes
 
     def __attrs_post_init__(self) -> None:
         if self.format not in _FORMATS:
