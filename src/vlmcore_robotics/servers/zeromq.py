@@ -14,6 +14,7 @@ from vlmcore._arrays import require_count
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits
+from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.servers._server import Server
 from vlmcore_robotics.servers._terms import (
@@ -60,7 +61,8 @@ class GrootServer(Server):
         dialect: The generation of the clients.
         flat: Whether keys are flat, as ``video.ego_view``; for N1.5 they always are.
         join_states: Whether the policy is shown the states of all steps that *modalities* ask for,
-            joined to one, oldest first, instead of the newest.
+            joined to one, oldest first, instead of the newest. If the policy says its
+            ``state_names``, they are those of the joined state; clients are not told them.
         host: The address to listen at, as ``"127.0.0.1"`` or ``"::1"``; ``"localhost"`` is the
             first of them.
         port: 0 to 65535; at 0 one that is free is taken.
@@ -138,7 +140,11 @@ class GrootServer(Server):
             token=api_token,
             limits=limits or WireLimits(),
         )
-        said = metadata_from_info(attrs.evolve(runtime.info, metadata={}))
+        told = attrs.evolve(runtime.info, metadata={})
+        if join_states:
+            _require_joined(runtime.info, self._codec.modalities, layout)
+            told = attrs.evolve(told, state_names=None)  # a client has a state of one step
+        said = metadata_from_info(told)
         self._pong = self._codec.encode_pong(said)
         self._modalities = self._codec.encode_modalities()
         self._listener = Listener(
@@ -225,6 +231,16 @@ class GrootServer(Server):
         if not self._join_states or call.states is None:
             return call.observation
         return attrs.evolve(call.observation, state=call.states.ravel())
+
+
+def _require_joined(info: PolicyInfo, modalities: PolicyModalities, layout: GrootLayout) -> None:
+    steps = 1 if modalities.state is None else len(modalities.state.delta_indices)
+    if info.state_names is not None and len(info.state_names) != steps * layout.state_count:
+        raise ContractError(
+            "join_states",
+            f"got True for {info.name!r} with {len(info.state_names)} state_names, expected "
+            f"{steps * layout.state_count}: {steps} steps of {layout.state_count} numbers",
+        )
 
 
 def _require_whole(layout: GrootLayout) -> None:

@@ -384,6 +384,28 @@ def test_states_of_the_past_reach_a_policy_that_wants_them() -> None:
         assert states == policy.shown[0].state.tolist()
 
 
+def test_a_policy_that_names_a_joined_state_is_served_and_another_one_is_refused() -> None:
+    """
+    Each request was refused later, or each client: one has a state of one step, not of all.
+    """
+    config = ModalityConfig(modality_keys=("single_arm", "gripper"), delta_indices=(-1, 0))
+    modalities = attrs.evolve(MODALITIES, state=config)
+    options: dict[str, Any] = {"modalities": modalities, "join_states": True}
+    joined = [f"{name}@{step}" for step in (-1, 0) for name in "abc"]
+    request = attrs.evolve(CODEC, modalities=modalities).encode_request(
+        seen_at(2.0), past=[seen_at(1.0)]
+    )
+    policy = ScriptedPolicy([PLAN], info=attrs.evolve(INFO, state_names=joined))
+    with serving(policy, **options) as url, Peer(url) as peer:
+        assert "state_names" not in str(peer.ask("ping"))
+        assert 2 == len(peer.send(request))
+    assert [1, 0, 0, 2, 0, 0] == policy.shown[0].state.tolist()
+    alone = ScriptedPolicy([PLAN], info=attrs.evolve(INFO, state_names=joined[:3]))
+    words = "3 state_names, expected 6: 2 steps of 3 numbers"
+    with pytest.raises(ContractError, match=words), serving(alone, **options):
+        pass
+
+
 def test_it_listens_on_ipv6() -> None:
     """
     ZeroMQ dials and binds IPv4 only unless it is told.
