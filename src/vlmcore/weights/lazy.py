@@ -15,10 +15,12 @@ from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits
 from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.manifest import Manifest
 from vlmcore.weights.modules import ModuleReport
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.pool import WeightPool
 from vlmcore.weights.report import Way
+from vlmcore.weights.verifying import Verification
 
 if TYPE_CHECKING:
     import torch
@@ -62,6 +64,8 @@ def load_lazily(
     dtype: torch.dtype | str | None = None,
     strict: bool = True,
     names: Mapping[str, str] | None = None,
+    verification: Verification = Verification.OFF,
+    manifest: Manifest | None = None,
     budget: ReadBudget | None = None,
     limits: WeightLimits | None = None,
 ) -> LazyWeights:
@@ -89,6 +93,8 @@ def load_lazily(
         dtype: As of `vlmcore.weights.modules.load_into`.
         strict: As of `vlmcore.weights.modules.load_into`.
         names: As of `vlmcore.weights.modules.load_into`.
+        verification: How much is compared with the manifest, each time that it is read.
+        manifest: As of `vlmcore.weights.modules.load_into`.
         budget: How to read. Its staging memory is taken besides *pool*.
         limits: How much is read before the tensors.
 
@@ -122,7 +128,12 @@ def load_lazily(
     try:
         found = into.match_module(plain, files, dtype=dtype, strict=strict, names=names)
         how = reading.Reading(
-            files=files, device=target, way=Way.COPY, budget=budget or ReadBudget.for_host()
+            files=files,
+            device=target,
+            way=Way.COPY,
+            budget=budget or ReadBudget.for_host(),
+            verification=verification,
+            manifest=manifest,
         )
         load = lazily.LazyLoad(plain, found, how, room)
     except BaseException:

@@ -18,8 +18,10 @@ from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits
 from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.manifest import Manifest
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import LoadReport, Way
+from vlmcore.weights.verifying import Verification
 
 if TYPE_CHECKING:
     import torch
@@ -104,6 +106,8 @@ def load_tensors(
     dtype: torch.dtype | str | None = None,
     way: Way | None = None,
     names: Collection[str] | None = None,
+    verification: Verification = Verification.OFF,
+    manifest: Manifest | None = None,
     budget: ReadBudget | None = None,
     progress: Progress | None = None,
     cancel: Cancelling | None = None,
@@ -123,6 +127,8 @@ def load_tensors(
         dtype: What floating-point numbers are converted to; ``None`` leaves them as they are.
         way: How they are had on the CPU; mapped if it is ``None``. Elsewhere they are copied.
         names: Which to load; all if it is ``None``.
+        verification: How much is compared with the manifest, while it is read.
+        manifest: What the weights were; the manifest that lies beside the files by default.
         budget: How to read; as the host can bear it if it is ``None``.
         progress: Called with the bytes that are done and those that there are.
         cancel: Stops the load from another thread.
@@ -147,6 +153,8 @@ def load_tensors(
             budget=budget or ReadBudget.for_host(),
             progress=progress,
             cancel=cancel,
+            verification=verification,
+            manifest=manifest,
         ).read(wanted)
     return LoadedTensors({name: loaded[aliases.get(name, name)] for name in asked}, report)
 
@@ -160,6 +168,8 @@ def load_into(
     strict: bool = True,
     way: Way | None = None,
     names: Mapping[str, str] | None = None,
+    verification: Verification = Verification.OFF,
+    manifest: Manifest | None = None,
     budget: ReadBudget | None = None,
     progress: Progress | None = None,
     cancel: Cancelling | None = None,
@@ -188,6 +198,8 @@ def load_into(
             left alone, and named in the report.
         way: How they are had on the CPU; mapped if it is ``None``. Elsewhere they are copied.
         names: What the module calls a weight, by its name in the file, where it is another.
+        verification: How much is compared with the manifest, while it is read.
+        manifest: What the weights were; the manifest that lies beside the files by default.
         budget: How to read; as the host can bear it if it is ``None``.
         progress: Called with the bytes that are done and those that there are.
         cancel: Stops the load from another thread.
@@ -228,6 +240,8 @@ def load_into(
                 budget=budget or ReadBudget.for_host(),
                 progress=progress,
                 cancel=cancel,
+                verification=verification,
+                manifest=manifest,
             ),
         )
     return ModuleReport.of(report, found, str(target), into.left_on_meta(plain))

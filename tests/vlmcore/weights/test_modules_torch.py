@@ -5,18 +5,29 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
 
-from vlmcore.errors import ContractError, WeightMismatchError, WeightsCancelledError, WeightsError
+from vlmcore.errors import (
+    ContractError,
+    WeightChecksumError,
+    WeightMismatchError,
+    WeightsCancelledError,
+    WeightsError,
+)
 from vlmcore.weights import modules
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
+from vlmcore.weights.lazy import load_lazily
 from vlmcore.weights.modules import load_into, load_tensors
+from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
+from vlmcore.weights.verifying import Verification
+from vlmcore.weights.writing import write_pack
 
 SMALL = ReadBudget(staging_bytes=1 << 20, readers=2, chunk_bytes=1 << 16)
 WRITTEN = [dtype for dtype in DType if dtype.safetensors]
@@ -502,3 +513,67 @@ def test_a_missing_file_is_our_error(tmp_path) -> None:
     """
     with pytest.raises(WeightsError):
         load_into(skeleton(), tmp_path / "gone.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [None, "float64"])
+@pytest.mark.parametrize("way", Way)
+def test_a_bit_that_flipped_is_found_by_name_and_the_module_left_as_it_was(
+    tmp_path, way, dtype
+) -> None:
+    """
+    However weights come, and whether they are converted on their way.
+    """
+    path = pack_with_a_flip(tmp_path)
+    with torch.device("meta"):
+        module = nn.ModuleDict({name: nn.Linear(700, 90, bias=False) for name in "ab"})
+
+    load_into(module, path, way=way, dtype=dtype)
+    with torch.device("meta"):
+        module = nn.ModuleDict({name: nn.Linear(700, 90, bias=False) for name in "ab"})
+    with pytest.raises(WeightChecksumError) as error:
+        load_into(module, path, way=way, dtype=dtype, verification=Verification.WHOLE, budget=SMALL)
+
+    assert ("b.weight",) == error.value.tensors
+    assert module["a"].weight.is_meta
+
+
+def test_a_lazy_weight_is_compared_when_it_comes(tmp_path) -> None:
+    """
+    Each time: the one that is right is used, the other never.
+    """
+    path = pack_with_a_flip(tmp_path)
+    module = nn.ModuleDict({name: nn.Linear(700, 90, bias=False) for name in "ab"})
+
+    with load_lazily(module, path, pool=1 << 20, verification=Verification.WHOLE):
+        assert 90 == module["a"].weight.sum(0)[0]
+        with pytest.raises(WeightChecksumError):
+            module["b"].weight.sum()
+
+
+@pytest.mark.parametrize("dtype", [None, "float64"])
+def test_what_was_compared_is_reported(tmp_path, dtype) -> None:
+    """
+    In bytes, by whatever way; tensors without numbers are compared too.
+    """
+    write_pack(
+        {"w": np.ones((9, 3), np.float32), "none": np.ones((0, 2), np.float32)}, tmp_path / "m"
+    )
+
+    loaded = load_tensors(
+        tmp_path / "m", way=Way.COPY, dtype=dtype, verification=Verification.WHOLE
+    )
+
+    assert 108 == loaded.report.verified_bytes
+    assert {"w": (9, 3), "none": (0, 2)} == {n: tuple(t.shape) for n, t in loaded.items()}
+
+
+def pack_with_a_flip(folder: Path) -> Path:
+    """Write a pack with its manifest, and flip a bit of one weight afterwards."""
+    ones = np.ones((90, 700), np.float32)
+    written = write_pack({"a.weight": ones, "b.weight": ones}, folder / "m.flashpack")
+    with open_files(written.path) as files:
+        place = files.index["b.weight"].stop - 1
+    data = bytearray(Path(written.path).read_bytes())
+    data[place] ^= 1
+    Path(written.path).write_bytes(data)
+    return Path(written.path)

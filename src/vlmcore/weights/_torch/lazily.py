@@ -16,6 +16,7 @@ from vlmcore._closing import Closing
 from vlmcore.weights._arena import HUGE_PAGE, allocate
 from vlmcore.weights._layout import ALIGNMENT, lay_out
 from vlmcore.weights._parts import Part
+from vlmcore.weights._torch.checking import require_checksums
 from vlmcore.weights._torch.into import fill
 from vlmcore.weights._torch.matching import Match, Pair
 from vlmcore.weights._torch.placeholders import LazyParameters, LazyWeight, Placeholder
@@ -142,6 +143,7 @@ class LazyLoad(Closing):
         )
         places = layout.places
         raws = {each.name: arena[places[each.name] :][: each.nbytes] for each in entries}
+        require_checksums(self._reading.files.path, raws, self._reading.expected)
         return {
             pair.entry.name: _converted(
                 tensor_over(torch.from_numpy(raws[pair.entry.name]), pair.entry), pair.dtype

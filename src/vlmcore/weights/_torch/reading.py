@@ -12,14 +12,17 @@ import torch
 from vlmcore._host_memory import in_gib
 from vlmcore.errors import ContractError, WeightsBudgetError, WeightsCancelledError
 from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._torch.checking import PieceChecks, expected_checksums
 from vlmcore.weights._torch.staging import Carrier, Ring, place
 from vlmcore.weights._torch.tensors import tensor_over, torch_dtype
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.loading import read_weights
+from vlmcore.weights.manifest import Manifest
 from vlmcore.weights.opening import WeightFiles
 from vlmcore.weights.ranges import RangeReader
 from vlmcore.weights.report import LoadReport, Way
+from vlmcore.weights.verifying import Verification
 
 __all__ = ["Reading", "open_device"]
 
@@ -55,6 +58,9 @@ class Reading:
         budget: How files are read.
         progress: Called with the bytes that are done and those that there are.
         cancel: Stops it from another thread.
+        verification: How much is compared with the manifest.
+        manifest: What they were; the manifest beside the files if it is ``None``.
+        expected: The checksums of the tensors that are compared.
     """
 
     files: WeightFiles
@@ -63,6 +69,13 @@ class Reading:
     budget: ReadBudget
     progress: Progress | None = None
     cancel: Cancelling | None = None
+    verification: Verification = Verification.OFF
+    manifest: Manifest | None = None
+    expected: Mapping[str, str] = attrs.field(init=False)
+
+    @expected.default
+    def _expected(self) -> Mapping[str, str]:
+        return expected_checksums(self.files, self.verification, self.manifest)
 
     def read(self, wanted: Mapping[str, torch.dtype]) -> tuple[dict[str, torch.Tensor], LoadReport]:
         """
@@ -99,6 +112,8 @@ class Reading:
             self.files,
             way=self.way,
             names=wanted.keys(),
+            verification=self.verification,
+            manifest=self.manifest,
             budget=self.budget,
             progress=self.progress,
             cancel=self.cancel,
@@ -127,13 +142,16 @@ class Reading:
                 part_bytes=self.budget.chunk_bytes,
                 pins=carrier.pins,
             )
+            checks = PieceChecks(entries, self.expected)
             done = 0
             for chunk, slot in ring.chunks(entries, reader):
                 with carrier.copying(slot):
                     place(chunk, slot, flat)
+                checks.note(chunk, slot)
                 done += sum(piece.stop - piece.start for piece in chunk.pieces)
                 self._tell(done, payload)
         self.files.check_unchanged()
+        checks.finish(self.files.path)
         report = LoadReport(
             path=self.files.path,
             way=Way.COPY,
@@ -142,6 +160,7 @@ class Reading:
             direct_bytes=reader.direct_bytes,
             plain_bytes=reader.plain_bytes,
             staging_bytes=ring.nbytes + reader.staging_bytes,
+            verified_bytes=checks.nbytes,
             phases_s={"allocate": allocated - since, "read": time.perf_counter() - allocated},
             steps_down=(*self.budget.steps_down, *ring.steps_down, *reader.steps_down),
         )
@@ -191,6 +210,7 @@ def _both(one: LoadReport, other: LoadReport) -> LoadReport:
         direct_bytes=one.direct_bytes + other.direct_bytes,
         plain_bytes=one.plain_bytes + other.plain_bytes,
         staging_bytes=max(one.staging_bytes, other.staging_bytes),
+        verified_bytes=one.verified_bytes + other.verified_bytes,
         phases_s=phases,
         steps_down=tuple(dict.fromkeys((*one.steps_down, *other.steps_down))),
     )
