@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from vlmcore.errors import ContractError
-from vlmcore.secrets import REDACTED, Secret, last_words, redact
+from vlmcore.secrets import REDACTED, Secret, hosts_from_env, last_words, redact
 
 TOKEN = "tok/en+abc=%41z"
 
@@ -253,3 +253,22 @@ def test_a_traceback_is_told_by_its_last_words(text: str, words: str) -> None:
     Where files are on somebody's machine is nobody else's concern.
     """
     assert words == last_words(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "hosts"),
+    [
+        ("", []),
+        ("a.example", ["a.example"]),
+        ("A.example, b.example", ["a.example", "b.example"]),
+        (" a.example  b.example,", ["a.example", "b.example"]),
+    ],
+)
+def test_hosts_of_the_environment_are_names_in_lower_case(
+    value: str, hosts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Between commas or spaces.
+    """
+    monkeypatch.setenv("SOME_HOSTS", value)
+    assert hosts == sorted(hosts_from_env("SOME_HOSTS"))

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import vlmcore
+from model_server_cases import says, serving
 from vlmcore.cli import _checkup
 from vlmcore.cli._plugins import BrokenCommand
 from vlmcore.errors import MissingDependencyError
@@ -139,3 +140,29 @@ def test_it_works_where_nothing_optional_is_installed() -> None:
     assert (0, "") == (done.returncode, done.stderr)
     assert "other devices are not looked for" in done.stdout
     assert "Embedded model: not tried" in done.stdout
+
+
+def test_a_server_that_is_named_is_asked_what_it_has(command) -> None:
+    """
+    Its models are listed; one that does not answer is a fault.
+    """
+    body = json.dumps({"data": [{"id": "tiny"}, {"id": "small"}]}).encode()
+    with serving(says(body)) as server:
+        done = command("doctor", "--server", server.url)
+    assert 0 == done.code
+    assert "and has tiny, small" in done.out
+
+    gone = command("doctor", "--server", server.url, "--json")
+    assert 0 != gone.code
+    assert "nothing listens there" in json.loads(gone.out)["server"]["text"]
+
+
+def test_a_provider_without_its_key_is_told_by_the_name_of_the_variable(
+    command, monkeypatch
+) -> None:
+    """
+    Nothing is sent.
+    """
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    done = command("doctor", "--server", "groq")
+    assert "Server: GROQ_API_KEY: is not set in the environment" in done.out

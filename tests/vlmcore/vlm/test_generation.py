@@ -81,3 +81,17 @@ def test_a_cancelled_token_stays_cancelled():
     token.cancel()
 
     assert token.cancelled
+
+
+def test_a_token_calls_back_when_it_is_cancelled_and_only_within_the_block() -> None:
+    """
+    At once if it was cancelled before.
+    """
+    token, called = CancelToken(), []
+    with token.calling(lambda: called.append("within")):
+        assert [] == called
+        token.cancel()
+    token.cancel()
+    with token.calling(lambda: called.append("at once")):
+        pass
+    assert ["within", "at once"] == called

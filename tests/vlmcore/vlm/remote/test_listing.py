@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from model_server_cases import Script, model, refuses, says, serving
+from model_server_cases import DONE, Script, delta, model, refuses, says, serving, streams
+from vlmcore.cli import main
+from vlmcore.embedded import sample_scene_path
 from vlmcore.errors import (
     ContractError,
     ModelAccessError,
@@ -99,3 +101,29 @@ def test_where_a_model_is_placed_is_not_for_the_caller_of_a_server(field: str, v
     """
     with pytest.raises(ContractError, match=f"^{field}: "):
         load_predictor("http://localhost:9#m", **{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--verbose",)])
+def test_the_command_describes_with_a_model_behind_a_server(
+    form: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Also where the server tells no counts of tokens.
+    """
+    script = streams(delta("A red square."), delta(reason="stop"), DONE)
+    with serving(script) as server:
+        words = ["describe", str(sample_scene_path()), "--model", f"{server.url}#tiny", *form]
+        assert 0 == main(words)
+    told = capsys.readouterr()
+    assert "A red square." in told.out
+    assert "None" not in told.err
+
+
+def test_an_answer_that_was_withheld_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    It is said why.
+    """
+    script = streams(delta("A"), delta(reason="content_filter"), DONE)
+    with serving(script) as server:
+        assert 0 != main(["describe", str(sample_scene_path()), "--model", f"{server.url}#tiny"])
+    assert "withheld" in capsys.readouterr().err
