@@ -6,6 +6,7 @@ import contextlib
 import selectors
 import socket
 import ssl
+from collections.abc import Sequence
 from typing import Any
 
 from vlmcore._net.deadline import Deadline
@@ -15,6 +16,8 @@ from vlmcore.endpoint import Endpoint
 __all__ = ["TcpConnection"]
 
 _AT_A_TIME = 1 << 18  # bytes
+_MOST_PARTS = 64  # that are sent at a time
+_CAN_GATHER = hasattr(socket.socket, "sendmsg")  # Windows cannot
 _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -78,11 +81,22 @@ class TcpConnection:
         Raises:
             OSError: If the connection is lost, or nothing changes until the deadline.
         """
+        return self.send_parts([data], deadline)
+
+    def send_parts(self, parts: Sequence[memoryview], deadline: Deadline) -> int:
+        """
+        Send as `send_some`, some of *parts* one after the other.
+
+        Raises:
+            OSError: As there.
+        """
         connection = self._open()
         left_s = deadline.left_s()
         connection.settimeout(0.0)
         try:
-            return connection.send(data)
+            if len(parts) > 1 and _CAN_GATHER and not isinstance(connection, ssl.SSLSocket):
+                return connection.sendmsg(parts[:_MOST_PARTS])
+            return connection.send(parts[0])
         except _NOT_NOW:
             with selectors.DefaultSelector() as selector:
                 selector.register(connection, selectors.EVENT_READ | selectors.EVENT_WRITE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from vlmcore._net.lookup import Lookup
 from vlmcore.endpoint import Endpoint
+from vlmcore_robotics.clients._line import rest_after, views_of
 
 if TYPE_CHECKING:
     import ssl
@@ -25,7 +26,7 @@ class AsyncTcpConnection(asyncio.Protocol):
     def __init__(self) -> None:
         self._line: Line[Any, Any] | None = None
         self._transport: asyncio.Transport | None = None
-        self._unsent = memoryview(b"")
+        self._unsent: list[memoryview] = []
         self._is_full = False
         self._is_cut = False
         self._news = asyncio.Event()
@@ -81,14 +82,15 @@ class AsyncTcpConnection(asyncio.Protocol):
                 part = next(iter(line.outgoing()), None)
                 if part is None:
                     return
-                self._unsent = memoryview(part)
-            data, self._unsent = self._unsent[:_AT_A_TIME], self._unsent[_AT_A_TIME:]
+                self._unsent = views_of(part)
+            data = self._unsent[0][:_AT_A_TIME]
+            self._unsent = rest_after(len(data), self._unsent)
             transport.write(data)
 
     def cut(self) -> None:
         """End the connection, and whatever is waited for on it."""
         self._is_cut = True
-        self._unsent = memoryview(b"")
+        self._unsent = []
         if self._line is not None:
             self._line.lose(None)
         self._news.set()
@@ -146,7 +148,7 @@ class AsyncTcpConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the loss, and what came before it; called by the event loop."""
-        self._unsent = memoryview(b"")
+        self._unsent = []
         if self._line is not None:
             if exc is not None and not self._is_cut:
                 self._read_the_rest(self._line)

@@ -16,6 +16,7 @@ from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._history import History
 from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.clients._zmq_line import ZmqLine
+from vlmcore_robotics.wire._blobs import Parts
 from vlmcore_robotics.wire.groot import GrootCodec
 from vlmcore_robotics.wire.groot_calls import (
     ask_modalities,
@@ -89,7 +90,8 @@ class GrootWords:
         if wrong:
             raise ContractError("layout", f"got tables that do not fit: {'; '.join(wrong)}")
         self.history = History(rate_hz=embodiment.actions.rate_hz, most_steps=max_steps_back)
-        self.questions = (ask_modalities(token=api_token), ask_ping(token=api_token))
+        questions = (ask_modalities(token=api_token), ask_ping(token=api_token))
+        self.questions = tuple(Parts((question,)) for question in questions)
         self._layout = layout
         self._flat = flat
         self._missing_history = missing_history
@@ -98,17 +100,17 @@ class GrootWords:
         self._codec: GrootCodec | None = None
 
     @property
-    def reset_request(self) -> bytes | None:
+    def reset_request(self) -> Parts | None:
         """What tells the server that an episode ends; ``None`` if it is of N1.5."""
         codec = self._spoken()
-        return codec.encode_reset() if codec.dialect.knows_reset else None
+        return Parts((codec.encode_reset(),)) if codec.dialect.knows_reset else None
 
     def new_line(self) -> ZmqLine:
         """Begin a connection."""
         most = max(self._limits.max_response_bytes, self._limits.max_metadata_bytes)
         return ZmqLine(self.terms.policy, max_bytes=most)
 
-    def request(self, observation: Observation) -> bytes:
+    def request(self, observation: Observation) -> Parts:
         """
         Write a request, with what was seen before where the policy looks back.
 
@@ -119,7 +121,7 @@ class GrootWords:
                 less of the past than the policy looks at.
         """
         past = self.history.before(observation) if observation.history == 1 else []
-        return self._spoken().encode_request(observation, past=past)
+        return self._spoken().request_parts(observation, past=past)
 
     def chunk(self, answer: bytes, observation: Observation, info: PolicyInfo) -> ActionChunk:
         """

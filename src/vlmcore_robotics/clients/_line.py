@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 from vlmcore_robotics.clients._boundary import Stage
+from vlmcore_robotics.wire._blobs import Parts
 
-__all__ = ["Line"]
+__all__ = ["Line", "rest_after", "views_of"]
 
 _Request_contra = TypeVar("_Request_contra", contravariant=True)
 _Answer_co = TypeVar("_Answer_co", covariant=True)
@@ -30,8 +31,8 @@ class Line(Protocol[_Request_contra, _Answer_co]):
         """Put a request among what is to be sent."""
         ...
 
-    def outgoing(self) -> Iterator[bytes | memoryview]:
-        """Take what is to be sent, part by part; who stops goes on with the next part later."""
+    def outgoing(self) -> Iterator[bytes | Parts]:
+        """Take what is to be sent, piece by piece; who stops goes on with the next one later."""
         ...
 
     def feed(self, data: bytes) -> None:
@@ -49,3 +50,18 @@ class Line(Protocol[_Request_contra, _Answer_co]):
     def take(self) -> _Answer_co | None:
         """Take the answer that is awaited, ``None`` if it has not come; raise what ended it."""
         ...
+
+
+def views_of(piece: bytes | Parts) -> list[memoryview]:
+    """View what is to be sent."""
+    parts = piece if isinstance(piece, Parts) else (piece,)
+    return [memoryview(part) for part in parts]
+
+
+def rest_after(sent: int, views: list[memoryview]) -> list[memoryview]:
+    """Leave out what was sent of *views*, and what is empty after it."""
+    for i, view in enumerate(views):
+        if sent < len(view):
+            return [view[sent:], *views[i + 1 :]]
+        sent -= len(view)
+    return []

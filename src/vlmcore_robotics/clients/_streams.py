@@ -8,7 +8,7 @@ from vlmcore._net.deadline import Deadline
 from vlmcore._net.tcp import TcpConnection
 from vlmcore_robotics.clients._asyncio_tcp import AsyncTcpConnection
 from vlmcore_robotics.clients._boundary import Stage
-from vlmcore_robotics.clients._line import Line
+from vlmcore_robotics.clients._line import Line, rest_after, views_of
 from vlmcore_robotics.clients._terms import Terms
 from vlmcore_robotics.clients._turns import FAREWELL_S, AsyncClient, BlockingClient
 
@@ -72,10 +72,10 @@ class StreamClient(BlockingClient, Generic[_Request, _Answer]):
     def _flush(self, line: Line[_Request, _Answer], deadline: Deadline) -> None:
         """Send what the line has to send, and hear what comes meanwhile if that takes long."""
         for data in line.outgoing():
-            rest = memoryview(data)
+            rest = views_of(data)
             while rest:
-                sent = self._tcp.send_some(rest, deadline)
-                rest = rest[sent:]
+                sent = self._tcp.send_parts(rest, deadline)
+                rest = rest_after(sent, rest)
                 if not sent and (came := self._tcp.arrived()) is not None:
                     line.feed(came)
                     if not line.is_usable:
@@ -88,7 +88,7 @@ class StreamClient(BlockingClient, Generic[_Request, _Answer]):
         if self._line is not None:
             self._line.leave()
             for data in self._line.outgoing():
-                self._tcp.send_at_once(data)
+                self._tcp.send_at_once(b"".join(views_of(data)))
 
     def _give_up(self) -> None:
         self._line = None

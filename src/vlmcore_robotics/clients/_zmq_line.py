@@ -12,13 +12,15 @@ from collections.abc import Iterator
 
 from vlmcore.errors import PolicyProtocolError, PolicyRefusedError
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
+from vlmcore_robotics.wire._blobs import Part, Parts
+from vlmcore_robotics.wire._zmtp_frames import MORE, frame_head
 from vlmcore_robotics.wire.session import Session
-from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection, encode_message
+from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection
 
 __all__ = ["ZmqLine"]
 
 _CLOSED = "it closed the connection"
-_TOGETHER = 1 << 16  # bytes of a request that are copied, to leave in one piece with its head
+_SMALL = 1 << 11  # bytes of a part that is copied rather than sent by itself
 
 
 class ZmqLine:
@@ -35,7 +37,7 @@ class ZmqLine:
         self._zmtp.accept()
         self._policy = policy
         self._session = Session(policy, greeting=False)
-        self._asking: list[bytes | memoryview] = []
+        self._asking: Parts | None = None
         self._answer: bytes | None = None
         self._ending: Exception | None = None
 
@@ -49,25 +51,26 @@ class ZmqLine:
         """Whether something can be asked, now or after what is awaited."""
         return self._ending is None and self._session.is_usable
 
-    def ask(self, request: bytes, /) -> None:
+    def ask(self, request: Parts, /) -> None:
         """
         Put a request among what is to be sent, which it is once the handshake is done.
+
+        Its parts are not copied: they must not change before the answer came.
 
         Raises:
             PolicyProtocolError: If it is not our turn.
         """
         self._session.asked()
-        head = b"".join(encode_message([b"", request])[:-1])
-        view = memoryview(request)
-        self._asking = [head + view[:_TOGETHER], view[_TOGETHER:]]
+        self._asking = request_message(request)
 
-    def outgoing(self) -> Iterator[bytes | memoryview]:
+    def outgoing(self) -> Iterator[bytes | Parts]:
         """Take what is to be sent."""
         while True:
             if self._zmtp.unsent:
                 yield self._zmtp.unsent.pop(0)
-            elif self._asking and self._zmtp.is_greeted:
-                yield self._asking.pop(0)
+            elif self._asking is not None and self._zmtp.is_greeted:
+                asking, self._asking = self._asking, None
+                yield asking
             else:
                 return
 
@@ -89,6 +92,7 @@ class ZmqLine:
     def leave(self) -> None:
         """End the session; ZeroMQ has no farewell."""
         self._session.close()
+        self._asking = None
 
     def take(self) -> bytes | None:
         """
@@ -114,7 +118,7 @@ class ZmqLine:
 
     def _body(self, message: Message) -> bytes:
         """Take the one frame after the empty one that a REQ socket has before all it sends."""
-        if self._asking:
+        if self._asking is not None:
             raise PolicyProtocolError(self._policy, "it answers before it was asked", "theirs")
         self._session.answered()
         if message[0] or len(message) != 2:
@@ -125,3 +129,16 @@ class ZmqLine:
     def _end(self, error: Exception) -> None:
         if self._ending is None:
             self._ending = error
+
+
+def request_message(request: Parts) -> Parts:
+    """Write a request after its empty frame, with parts that are small joined."""
+    parts: list[Part] = []
+    small: list[Part] = [frame_head(0, MORE), frame_head(sum(map(len, request)))]
+    for part in request:
+        if len(part) <= _SMALL:
+            small.append(part)
+        else:
+            parts += (b"".join(small), part)
+            small = []
+    return Parts((*parts, b"".join(small)))

@@ -13,6 +13,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._groot_words import GrootWords
 from vlmcore_robotics.clients._streams import AsyncStreamClient
+from vlmcore_robotics.wire._blobs import Parts
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
 
@@ -20,7 +21,7 @@ __all__ = ["AsyncZmqPolicy"]
 
 
 @final
-class AsyncZmqPolicy(AsyncStreamClient[bytes, bytes]):
+class AsyncZmqPolicy(AsyncStreamClient[Parts, bytes]):
     """
     A `ZmqPolicy` for ``asyncio``, with the same arguments and promises.
 
@@ -31,7 +32,8 @@ class AsyncZmqPolicy(AsyncStreamClient[bytes, bytes]):
         >>> import asyncio
         >>> from vlmcore.contracts.presets import find_embodiment
         >>> from vlmcore.testing import example_observation
-        >>> from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
+        >>> from vlmcore_robotics.wire._blobs import Parts
+    from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
         >>> robot = find_embodiment("generic_7dof_joint_gripper")
         >>> layout = GrootLayout(
         ...     video=[VideoKey(key=name, camera=name) for name in robot.camera_names],

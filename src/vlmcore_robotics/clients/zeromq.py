@@ -13,6 +13,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore_robotics.clients._groot_words import GrootWords
 from vlmcore_robotics.clients._streams import StreamClient
+from vlmcore_robotics.wire._blobs import Parts
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.histories import MissingHistory
 
@@ -20,7 +21,7 @@ __all__ = ["ZmqPolicy"]
 
 
 @final
-class ZmqPolicy(StreamClient[bytes, bytes]):
+class ZmqPolicy(StreamClient[Parts, bytes]):
     """
     A `vlmcore.policy.interface.Policy` that asks a server of GR00T: N1.5, N1.6 or N1.7.
 
@@ -66,7 +67,8 @@ class ZmqPolicy(StreamClient[bytes, bytes]):
         >>> from vlmcore.contracts.presets import find_embodiment
         >>> from vlmcore.errors import PolicyUnavailableError
         >>> from vlmcore.testing import example_observation
-        >>> from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
+        >>> from vlmcore_robotics.wire._blobs import Parts
+    from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
         >>> robot = find_embodiment("generic_7dof_joint_gripper")
         >>> layout = GrootLayout(
         ...     video=[VideoKey(key=name, camera=name) for name in robot.camera_names],

@@ -17,11 +17,12 @@ from typing import Any
 
 from vlmcore.errors import ContractError
 from vlmcore.limits import WireLimits, require_at_most
+from vlmcore_robotics.wire._blobs import Parts
 from vlmcore_robotics.wire._frame_reader import FrameReader
 from vlmcore_robotics.wire._frame_writer import FrameWriter
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 
-__all__ = ["FrameKind", "decode_frame", "encode_frame"]
+__all__ = ["FrameKind", "decode_frame", "encode_frame", "frame_parts"]
 
 _LIMITS = WireLimits()
 
@@ -96,8 +97,25 @@ def encode_frame(
         ContractError: If there is anything else in it.
         LimitExceededError: If there is more of something than *limits* allow.
     """
+    return b"".join(frame_parts(value, kind=kind, spelling=spelling, limits=limits))
+
+
+def frame_parts(
+    value: Any,
+    *,
+    kind: FrameKind,
+    spelling: ArraySpelling = ArraySpelling.OPENPI,
+    limits: WireLimits | None = None,
+) -> Parts:
+    """
+    Write one value as `encode_frame`, in parts: the bytes of arrays are views, and not copied.
+
+    Raises:
+        ContractError: If there is anything in it that is not written.
+        LimitExceededError: If there is more of something than *limits* allow.
+    """
     limits = limits or _LIMITS
     writer = FrameWriter(spelling, limits)
     writer.write(value, 1)
     kind.check_size(sum(map(len, writer.parts)), limits)
-    return b"".join(writer.parts)
+    return Parts(writer.parts)

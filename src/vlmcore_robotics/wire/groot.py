@@ -27,11 +27,12 @@ from vlmcore.errors import ContractError, PolicyProtocolError
 from vlmcore.limits import ContractLimits, WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.wire._blame import blamed, chunk_without, without
+from vlmcore_robotics.wire._blobs import Parts
 from vlmcore_robotics.wire._groot_requests import flattened, nested, observation_from, unprefixed
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
 from vlmcore_robotics.wire.groot_calls import (
     GrootEndpoint,
-    encode_call,
+    call_parts,
     encode_failure,
     read_call,
     read_reply,
@@ -148,6 +149,22 @@ class GrootCodec:
             ContractError: If they do not have what the policy asks for.
             LimitExceededError: If the message would be too large.
         """
+        return b"".join(self.request_parts(observation, past=past, options=options))
+
+    def request_parts(
+        self,
+        observation: Observation,
+        *,
+        past: Sequence[Observation] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Parts:
+        """
+        Write the question as `encode_request`, in parts: frames are views, and not copied.
+
+        Raises:
+            ContractError: If they do not have what the policy asks for.
+            LimitExceededError: If the message would be too large.
+        """
         request = self.layout.request_from(
             [*past, observation], self.modalities, missing=self.missing_history
         )
@@ -165,7 +182,7 @@ class GrootCodec:
             raise ContractError(
                 "endpoint", "got 'reset', expected another: servers of N1.5 know none"
             )
-        return self._call(GrootEndpoint.RESET, None, options)
+        return b"".join(self._call(GrootEndpoint.RESET, None, options))
 
     def decode_answer(self, frame: bytes, *, observed_at_s: float) -> ActionChunk:
         """
@@ -291,14 +308,14 @@ class GrootCodec:
         endpoint: GrootEndpoint,
         observation: Mapping[str, Any] | None,
         options: Mapping[str, Any] | None,
-    ) -> bytes:
+    ) -> Parts:
         said = {} if observation is None else {"observation": observation}
         data: Mapping[str, Any] = {**said, "options": options}
         if self.dialect is GrootDialect.N1_5:
             if options is not None:
                 raise ContractError("options", "got some, expected none: servers of N1.5 take none")
             data = observation or {}
-        return encode_call(
+        return call_parts(
             endpoint,
             data,
             token=self.token,

@@ -21,7 +21,8 @@ from vlmcore.errors import ContractError, PolicyProtocolError, PolicyRefusedErro
 from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.wire._blame import blamed, without, words_of
-from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
+from vlmcore_robotics.wire._blobs import Parts
+from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame, frame_parts
 from vlmcore_robotics.wire.groot_dialects import GrootDialect, modalities_from_answer
 from vlmcore_robotics.wire.groot_modalities import PolicyModalities
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
@@ -30,6 +31,7 @@ __all__ = [
     "GrootEndpoint",
     "ask_modalities",
     "ask_ping",
+    "call_parts",
     "encode_call",
     "encode_failure",
     "read_call",
@@ -122,12 +124,31 @@ def encode_call(
         ContractError: If there is something in *data* that cannot be sent.
         LimitExceededError: If it is too large.
     """
+    parts = call_parts(endpoint, data, token=token, spelling=spelling, limits=limits)
+    return b"".join(parts)
+
+
+def call_parts(
+    endpoint: GrootEndpoint,
+    data: Mapping[str, Any] | None = None,
+    *,
+    token: Secret | None = None,
+    spelling: ArraySpelling = ArraySpelling.MSGPACK_NUMPY,
+    limits: WireLimits | None = None,
+) -> Parts:
+    """
+    Write a request as `encode_call`, in parts: the bytes of arrays are views, and not copied.
+
+    Raises:
+        ContractError: If there is something in *data* that cannot be sent.
+        LimitExceededError: If it is too large.
+    """
     request: dict[str, Any] = {"endpoint": endpoint.value}
     if data is not None:
         request["data"] = data
     if token is not None:
         request["api_token"] = token.reveal()
-    return encode_frame(request, kind=FrameKind.REQUEST, spelling=spelling, limits=limits)
+    return frame_parts(request, kind=FrameKind.REQUEST, spelling=spelling, limits=limits)
 
 
 def read_call(

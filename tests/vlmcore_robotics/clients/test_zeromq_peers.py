@@ -12,12 +12,16 @@ import attrs
 import numpy as np
 import pytest
 import zmq
+from hypothesis import given
+from hypothesis import strategies as st
 
 from client_cases import Script, exactly, misbehaving, most_memory, remotes
 from vlmcore.errors import PolicyError, PolicyProtocolError, PolicyUnavailableError
 from vlmcore.limits import WireLimits
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
+from vlmcore_robotics.clients._line import rest_after, views_of
 from vlmcore_robotics.clients._zmq_line import ZmqLine
+from vlmcore_robotics.wire._blobs import Parts
 from vlmcore_robotics.wire._zmtp_frames import MORE, frame_head
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
 from vlmcore_robotics.wire.zmtp import SocketKind
@@ -215,13 +219,13 @@ def test_an_answer_may_come_in_any_pieces(most: int) -> None:
     body = bytes(range(256)) * 20 * most
     ping = command(b"\x04PING\0\0x")
     line = ZmqLine("arm", max_bytes=len(body))
-    line.ask(b"\x80")
-    sent = b"".join(line.outgoing())
+    line.ask(Parts((b"\x80",)))
+    sent = all_of(line)
     said = START + ping + written(b"", body)[:2] + ping + written(b"", body)[2:]
     for i in range(0, len(said), most):
         assert line.take() is None
         line.feed(said[i : i + most])
-        sent += b"".join(line.outgoing())
+        sent += all_of(line)
     pong, asked = command(b"\x04PONGx"), written(b"", b"\x80")
     assert body == line.take()
     assert sent.startswith(said_before(SocketKind.REQ))
@@ -229,19 +233,37 @@ def test_an_answer_may_come_in_any_pieces(most: int) -> None:
     assert line.is_usable
 
 
-def test_a_large_request_leaves_with_its_head_and_is_not_copied() -> None:
+def test_a_large_request_leaves_in_one_piece_and_is_not_copied() -> None:
     """
-    In two parts: a head alone would wake the server for nothing.
+    With its head and what is small about it; frames leave from where the camera put them.
     """
-    request = bytes(1 << 20)
+    pixels = memoryview(bytes(1 << 20))
+    request = Parts((b"front", pixels, b"", b"left", b"state", pixels, b"end"))
     line = ZmqLine("arm", max_bytes=1)
     line.feed(START)
     list(line.outgoing())
     line.ask(request)
-    first, second = line.outgoing()
-    assert written(b"", request) == bytes(first) + bytes(second)
-    assert isinstance(second, memoryview)
-    assert second.obj is request
+    (piece,) = line.outgoing()
+    assert written(b"", b"".join(request)) == b"".join(piece)
+    assert [2 + 9 + 5, 1 << 20, 9, 1 << 20, 3] == [*map(len, piece)]
+    assert piece[1] is pixels
+
+
+@given(st.lists(st.integers(0, 5), max_size=6), st.integers(0, 40))
+def test_what_is_left_after_a_part_was_sent_is_the_rest(sizes: list[int], sent: int) -> None:
+    """
+    However many parts that was.
+    """
+    views = views_of(Parts(bytes(range(size)) for size in sizes))
+    whole = b"".join(views)
+    left = rest_after(min(sent, len(whole)), views)
+    assert whole[sent:] == b"".join(left)
+    assert not left or left[0]
+
+
+def all_of(line: ZmqLine) -> bytes:
+    """Take all that is to be sent."""
+    return b"".join(view for piece in line.outgoing() for view in views_of(piece))
 
 
 def test_what_a_line_is_told_last_is_what_it_raises() -> None:
