@@ -48,7 +48,7 @@ from vlmcore.errors import (
 from vlmcore.limits import HttpLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore.testing import ScriptedPolicy, check_policy
+from vlmcore.testing import ScriptedPolicy
 from vlmcore_robotics.wire.http_frames import WireEncoding
 from vlmcore_robotics.wire.http_messages import ContentType
 
@@ -57,32 +57,6 @@ Ask = Callable[..., Any]
 ask_once, ask_once_async = asked_once(http_client, async_http_client, SEEN)
 both = pytest.mark.parametrize("ask", [ask_once, ask_once_async], ids=["sync", "async"])
 remote = remotes(http_client, async_http_client)
-
-
-def test_the_client_keeps_every_promise_of_a_policy() -> None:
-    """
-    Asked by the kit that anybody's policy is asked by, with our server between.
-    """
-    with serving() as url:
-        report = check_policy(
-            lambda: http_client(url), SEEN, embodiment=ROBOT, deterministic=True, patience_s=30
-        )
-    assert len(report.passed) > 15
-
-
-def test_the_async_client_keeps_every_promise_too() -> None:
-    """
-    Once it is connected: a property cannot wait.
-    """
-
-    async def connected() -> Any:
-        policy = async_http_client(url)
-        await policy.connect()
-        return policy
-
-    with serving() as url:
-        report = check_policy(connected, SEEN, embodiment=ROBOT, deterministic=True, patience_s=30)
-    assert len(report.passed) > 15
 
 
 @both
@@ -675,14 +649,6 @@ def test_a_server_that_knows_less_after_a_restart_is_not_spoken_to_as_before(
             policy.infer(SEEN)
 
 
-def test_info_of_an_async_client_waits_for_nothing() -> None:
-    """
-    It says that it has to be connected first.
-    """
-    with pytest.raises(PolicyUnavailableError, match=r"await connect\(\) first"):
-        _ = async_http_client("localhost").info
-
-
 def test_threads_take_turns_and_each_gets_its_own_answer() -> None:
     """
     Two at once on one connection would get each other's.
@@ -706,20 +672,6 @@ def test_tasks_take_turns_and_each_gets_its_own_answer() -> None:
     with serving() as url:
         chunks = asyncio.run(ask())
     assert [float(i) for i in range(20)] == [chunk.values[0, 0] for chunk in chunks]
-
-
-def test_closing_twice_or_unused_is_no_error_and_calls_are_refused_afterwards(
-    remote: Callable[..., Remote],
-) -> None:
-    """
-    Also where there never was a connection.
-    """
-    policy = remote("http://127.0.0.1:1")
-    policy.close()
-    policy.close()
-    for call in (lambda: policy.infer(SEEN), policy.connect, policy.reset):
-        with pytest.raises(PolicyError, match="this policy is closed: make it again"):
-            call()
 
 
 def test_a_call_takes_no_more_memory_than_twice_what_is_sent(

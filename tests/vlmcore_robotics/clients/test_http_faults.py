@@ -377,17 +377,6 @@ def test_another_protocol_on_the_port_is_told_as_such(
         ask(url)
 
 
-def test_a_port_where_nothing_listens_is_told_as_such(remote: Callable[..., Remote]) -> None:
-    """
-    Trying again is for the caller to decide: nothing is tried for ever.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(PolicyUnavailableError, match=f"^{url}: nothing listens there$"):
-            remote(url).infer(SEEN)
-
-
 IN_CHUNKS = (
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     b'c;x=1\r\n{"actions": \r\n1a\r\n[[0.1, 0.2], [0.3, 0.4]] }\r\n0\r\nTrailer: 1\r\n\r\n'
@@ -831,21 +820,6 @@ def test_an_encrypted_server_is_asked_if_its_certificate_is_right(
 
 
 @both
-@pytest.mark.parametrize("fault", ["another name", "nobody knows who signed it"])
-def test_a_wrong_certificate_is_no_server(ask: Ask, authority: trustme.CA, fault: str) -> None:
-    """
-    Nothing is sent to it, the token least of all.
-    """
-    name = "10.0.0.1" if fault == "another name" else "127.0.0.1"
-    trust = trusting(authority) if fault == "another name" else None
-    with (
-        serving(tls=certified(authority, name)) as url,
-        pytest.raises(PolicyProtocolError, match="its certificate is not trusted: "),
-    ):
-        ask(url, tls=trust, token=Secret("sk-123456"))
-
-
-@both
 def test_encryption_on_one_side_only_is_told_as_such(ask: Ask, authority: trustme.CA) -> None:
     """
     In either direction.
@@ -919,16 +893,6 @@ def test_the_token_is_in_no_text_whatever_the_server_says(
         shown += repr(policy) + (repr(policy._info) if policy._info else "")
         policy.close()
     assert token not in shown
-
-
-def test_nothing_is_logged_of_a_call(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    Headers least of all.
-    """
-    caplog.set_level(0, "vlmcore_robotics")
-    with http_peer(answering) as url:
-        ask_once(url, token=Secret(TOKEN))
-    assert TOKEN not in caplog.text
 
 
 def test_a_call_leaves_no_socket_behind() -> None:

@@ -67,7 +67,7 @@ from vlmcore.errors import (
 )
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
-from vlmcore.testing import ScriptedPolicy, check_policy
+from vlmcore.testing import ScriptedPolicy
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
 from vlmcore_robotics.wire.observation_layout import CameraKey
 
@@ -76,32 +76,6 @@ Ask = Callable[..., Any]
 ask_once, ask_once_async = asked_once(client, async_client, SEEN)
 both = pytest.mark.parametrize("ask", [ask_once, ask_once_async], ids=["sync", "async"])
 remote = remotes(client, async_client)
-
-
-def test_the_client_keeps_every_promise_of_a_policy() -> None:
-    """
-    Asked by the kit that anybody's policy is asked by, with our server between.
-    """
-    with serving() as url:
-        report = check_policy(
-            lambda: client(url), SEEN, embodiment=ROBOT, deterministic=True, patience_s=30
-        )
-    assert len(report.passed) > 15
-
-
-def test_the_async_client_keeps_every_promise_too() -> None:
-    """
-    Once it is connected: a property cannot wait.
-    """
-
-    async def connected() -> Any:
-        policy = async_client(url)
-        await policy.connect()
-        return policy
-
-    with serving() as url:
-        report = check_policy(connected, SEEN, embodiment=ROBOT, deterministic=True, patience_s=30)
-    assert len(report.passed) > 15
 
 
 @both
@@ -293,18 +267,6 @@ def test_another_protocol_on_the_port_is_told_as_such(
     """
     with misbehaving(script) as url, pytest.raises(error, match=words):
         ask(url)
-
-
-@both
-def test_a_port_where_nothing_listens_is_told_as_such(ask: Ask) -> None:
-    """
-    Trying again is for the caller to decide: nothing is tried for ever.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"ws://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(PolicyUnavailableError, match=f"^{url}: nothing listens there$"):
-            ask(url)
 
 
 def at_once(connection: socket.socket) -> None:
@@ -680,14 +642,6 @@ def test_another_policy_behind_the_same_port_is_not_taken_for_the_first(
         policy.infer(SEEN)
 
 
-def test_info_of_an_async_client_waits_for_nothing() -> None:
-    """
-    It says that it has to be connected first.
-    """
-    with pytest.raises(PolicyUnavailableError, match=r"await connect\(\) first"):
-        _ = async_client("localhost").info
-
-
 @both
 def test_an_inference_that_takes_longer_than_the_keepalive_is_answered(ask: Ask) -> None:
     """
@@ -865,20 +819,6 @@ def test_two_clients_do_not_clear_each_others_queue(remote: Callable[..., Remote
     assert [0.1, 0.1, 0.2, 0.2, 0.1] == [chunk.values[0, 0] for chunk in told]
 
 
-def test_closing_twice_or_unused_is_no_error_and_calls_are_refused_afterwards(
-    remote: Callable[..., Remote],
-) -> None:
-    """
-    Also where there never was a connection.
-    """
-    policy = remote("ws://127.0.0.1:1")
-    policy.close()
-    policy.close()
-    for call in (lambda: policy.infer(SEEN), policy.connect, policy.reset):
-        with pytest.raises(PolicyError, match="this policy is closed: make it again"):
-            call()
-
-
 def test_an_observation_of_another_robot_is_refused_before_anything_is_sent() -> None:
     """
     And the connection is kept.
@@ -969,21 +909,6 @@ def test_an_encrypted_server_is_asked_if_its_certificate_is_right(
 
 
 @both
-@pytest.mark.parametrize("fault", ["another name", "nobody knows who signed it"])
-def test_a_wrong_certificate_is_no_server(ask: Ask, authority: trustme.CA, fault: str) -> None:
-    """
-    Nothing is sent to it, the key least of all.
-    """
-    name = "10.0.0.1" if fault == "another name" else "127.0.0.1"
-    trust = trusting(authority) if fault == "another name" else None
-    with (
-        serving(tls=certified(authority, name)) as url,
-        pytest.raises(PolicyProtocolError, match="its certificate is not trusted: "),
-    ):
-        ask(url, tls=trust, api_key=Secret("sk-123456"))
-
-
-@both
 def test_encryption_on_one_side_only_is_told_as_such(ask: Ask, authority: trustme.CA) -> None:
     """
     In either direction.
@@ -1064,16 +989,6 @@ def test_the_key_is_sent_as_openpi_sends_it(ask: Ask) -> None:
     assert "Authorization" not in heard[1]
     for name in ("Origin", "Cookie", "User-Agent", "Sec-WebSocket-Extensions"):
         assert name not in heard[0]
-
-
-def test_nothing_is_logged_of_a_call(caplog: pytest.LogCaptureFixture) -> None:
-    """
-    At its debug level, the package writes the headers of a handshake.
-    """
-    caplog.set_level(0)
-    with serving(api_key=Secret(TOKEN)) as url:
-        ask_once(url, api_key=Secret(TOKEN))
-    assert TOKEN not in caplog.text
 
 
 def test_a_call_leaves_no_socket_behind() -> None:
