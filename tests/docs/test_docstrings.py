@@ -16,6 +16,7 @@ MODULES = [
     for name in (module_name(file) for file in module_files())
     if not is_door(name) and not name.endswith("__main__")
 ]
+NEED_TORCH = ("vlmcore.vlm.loading", "vlmcore.weights.lazy", "vlmcore.weights.modules")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -23,7 +24,7 @@ def test_the_examples_of_a_module_run(name: str) -> None:
     """
     Each docstring by itself, with the names of its module.
     """
-    if name == "vlmcore.vlm.loading" and importlib.util.find_spec("torch") is None:
+    if name in NEED_TORCH and importlib.util.find_spec("torch") is None:
         pytest.skip("its example loads a model")
     module = importlib.import_module(name)
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
