@@ -82,7 +82,7 @@ class StructureLimits(Bounds):
 
     max_schema_bytes: int = 1 << 18
     max_schema_depth: int = 32
-    max_schema_nodes: int = 1 << 14
+    max_schema_nodes: int = 4096
     max_pattern_characters: int = 512
     max_pattern_steps: int = 1 << 26
     max_answer_bytes: int = 4 * MIB

@@ -257,8 +257,8 @@ class Generation:
     reasoning: str = ""
     timings: Timings | None = None
     served: ServerReport | None = None
-    parsed: Any = None
-    structure_error: StructureError | None = None
+    parsed: Any = attrs.field(default=None, hash=False)
+    structure_error: StructureError | None = attrs.field(default=None, eq=False)
 
     @property
     def value(self) -> Any:

@@ -11,6 +11,7 @@ from vlmcore._copying import thawed, through_constructor
 from vlmcore._json_values import frozen_object
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
+from vlmcore.secrets import redact
 from vlmcore.vlm import _schema_classes
 from vlmcore.vlm._schema_checks import require_schema
 
@@ -62,6 +63,9 @@ class JsonOutput:
                 raise ContractError(field, problem)
         if self.kind is not None and not isinstance(self.kind, type):
             raise ContractError("kind", f"got {self.kind!r:.80}, expected a class")
+        if self.kind is not None and self.schema is None:
+            problem = "got None for a class, expected its schema: JsonOutput.of(kind) makes both"
+            raise ContractError("schema", problem)
         schema = self.plain_schema()
         if schema is None:
             return
@@ -104,11 +108,20 @@ def _schema_of(kind: Any) -> Any:
     if not isinstance(kind, type):
         raise ContractError("output", f"got {type(kind).__name__}, {_EXPECTED}")
     if hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate"):
-        return kind.model_json_schema()  # of pydantic, which is not imported here
+        return _pydantic_schema(kind)
     if not _schema_classes.is_described(kind):
         problem = f"got {kind.__name__}, expected a class of attrs, a dataclass or a pydantic model"
         raise ContractError("output", problem)
     return _schema_classes.schema_of(kind)
+
+
+def _pydantic_schema(kind: Any) -> Any:
+    """Ask a model of pydantic, which is not imported here."""
+    try:
+        return kind.model_json_schema()
+    except Exception as error:
+        why = redact(str(error), max_characters=200)
+        raise ContractError("output", f"{kind.__name__} has no JSON Schema: {why}") from error
 
 
 def output_of(value: Any) -> JsonOutput | None:

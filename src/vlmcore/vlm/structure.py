@@ -12,6 +12,7 @@ from vlmcore.contracts.json_found import find_json
 from vlmcore.contracts.json_text import read_json, write_json
 from vlmcore.errors import ContractError, StructureError
 from vlmcore.limits import DocumentLimits, StructureLimits
+from vlmcore.secrets import redact
 from vlmcore.vlm import _schema_classes
 from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
 from vlmcore.vlm.outputs import JsonOutput
@@ -128,10 +129,8 @@ def repair_prompt(prompt: Prompt, generation: Generation, options: GenerationOpt
     faults = () if error is None else error.faults
     listed = "\n".join(f"- {path}: {problem}" for path, problem in faults)
     asked = "" if options.output is None else instruction(options.output)
-    text = (
-        f"{prompt.text}\n\nYour last answer was:\n{generation.text[:_LIMITS.max_quoted_characters]}\n\n"
-        f"It is wrong:\n{listed}\n\n{asked}"
-    )
+    wrote = generation.text[: _LIMITS.max_quoted_characters]
+    text = f"{prompt.text}\n\nYour last answer was:\n{wrote}\n\nIt is wrong:\n{listed}\n\n{asked}"
     return attrs.evolve(prompt, text=text)
 
 
@@ -221,5 +220,6 @@ def _made(kind: Any, value: Any) -> Any:
             return kind.model_validate(value)
         return _schema_classes.make_instance(kind, value)
     except Exception as error:  # the class is the caller's, and may raise anything
-        problem = f"{kind.__name__} does not take it ({type(error).__name__}: {error!s:.200})"
+        why = redact(str(error), max_characters=200)
+        problem = f"{kind.__name__} does not take it ({type(error).__name__}: {why})"
         raise _NotSoError(("$", problem)) from error

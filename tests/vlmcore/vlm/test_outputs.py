@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 import jsonschema
+import pydantic
 import pytest
 
 from structure_cases import Dot, Model, Plain, Scene
@@ -128,6 +130,7 @@ def test_what_says_nothing_of_an_answer_is_refused(value: object) -> None:
         ({"repair": 1}, "repair: got 1, expected True or False"),
         ({"constrained": "no"}, "constrained: got 'no'"),
         ({"kind": "Dot"}, "kind: got 'Dot', expected a class"),
+        ({"kind": Dot}, "schema: got None for a class, expected its schema"),
         ({"schema": []}, "schema: got list, expected an object"),
     ],
 )
@@ -161,3 +164,15 @@ def test_a_schema_cannot_be_changed_from_outside() -> None:
     assert {"type": "object", "required": ["a"]} == output.plain_schema()
     with pytest.raises(TypeError):
         output.schema["type"] = "string"  # type: ignore[index]
+
+
+class Unspoken(pydantic.BaseModel):
+    call: Callable[[], None]
+
+
+def test_a_model_of_pydantic_that_json_cannot_hold_is_told() -> None:
+    """
+    In our error, with what pydantic says.
+    """
+    with pytest.raises(ContractError, match="output: Unspoken has no JSON Schema: "):
+        JsonOutput.of(Unspoken)

@@ -14,6 +14,7 @@ from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 from transformers import LogitsProcessor
 
 from vlmcore.errors import GenerationError
+from vlmcore.secrets import redact
 from vlmcore.vlm.answers import THINKING_TAGS
 from vlmcore.vlm.backends._watching import Answer
 from vlmcore.vlm.outputs import JsonOutput
@@ -60,15 +61,15 @@ class Grammar(LogitsProcessor):
         self._model = model
         self._answers = answers
         known = self._known(tokenizer, end_tokens)
-        schema = {**(output.plain_schema() or {"type": "object"}), "x-guidance": _SPACING}
+        plain = output.plain_schema()
+        schema = {**({"type": "object"} if plain is None else plain), "x-guidance": _SPACING}
         matcher = LLMatcher(
             known, LLMatcher.grammar_from_json_schema(json.dumps(schema)), log_level=0
         )
         self._require_well(matcher)
         self._matchers = [matcher.deep_copy() for _ in answers]
-        self._is_held = [False] * len(
-            answers
-        )  # whether the newest token of a row was the grammar's
+        # Whether the newest token of each row was chosen among those of the grammar.
+        self._is_held = [False] * len(answers)
         self._ends = sorted(end_tokens)
         self._bits = allocate_token_bitmask(1, known.vocab_size)
         self._openings = _opening_tokens(tokenizer) if may_think else []
@@ -113,9 +114,8 @@ class Grammar(LogitsProcessor):
 
     def _require_well(self, matcher: LLMatcher) -> None:
         if matcher.is_error():
-            problem = (
-                f"no grammar can be made of the schema, or followed: {matcher.get_error():.300}"
-            )
+            why = redact(matcher.get_error(), max_characters=300)
+            problem = f"no grammar can be made of the schema, or followed: {why}"
             raise GenerationError(self._model, problem)
 
 

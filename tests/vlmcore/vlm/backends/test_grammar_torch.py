@@ -186,6 +186,22 @@ def test_a_schema_that_no_grammar_can_follow_is_told(
         tiny.generate(PROMPT, GenerationOptions(output=schema))
 
 
+def test_a_schema_that_says_nothing_lets_any_json_through(tokenizer: Any) -> None:
+    """
+    It is not the same as asking for an object.
+    """
+    kept = Grammar(
+        tokenizer,
+        JsonOutput(schema={}),
+        [Row()],  # type: ignore[list-item]
+        end_tokens=frozenset([tokenizer.eos_token_id]),
+        may_think=False,
+        model="m",
+    )
+
+    assert {"[", "{", '"', "1"} <= allowed(tokenizer, kept, "x")[0]
+
+
 def test_the_model_is_free_again_afterwards(tiny: Predictor) -> None:
     """
     Nothing of the grammar stays with it.
