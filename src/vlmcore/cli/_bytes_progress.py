@@ -21,10 +21,12 @@ def in_bytes(count: int) -> str:
         >>> in_bytes(3_825_664), in_bytes(512)
         ('3.8 MB', '512 bytes')
     """
-    for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} bytes"
+    if count < 1000:
+        return f"{count} bytes"
+    size, units = count / 1000, ["kB", "MB", "GB", "TB"]
+    while size >= 1000 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.1f} {units[0]}"
 
 
 class BytesProgress(Closing):

@@ -19,7 +19,7 @@ from vlmcore.weights.dtypes import DType
 
 __all__ = ["TensorEntry", "WeightFile", "WeightFormat", "WeightIndex"]
 
-_MOST = (1 << 63) - 1  # what a file system can address
+_MOST = 0x7FFF_FFFF_FFFF_FFFF  # what a file system can address
 _NAME_CHARACTERS = WeightLimits().max_name_characters
 _PLAIN_NAME = re.compile(rf"[\w.:+-]{{1,{_NAME_CHARACTERS}}}", re.ASCII)  # what nearly every one is
 

@@ -7,10 +7,10 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 import attrs
 
+from vlmcore._closing import Closing
 from vlmcore._whole_files import what_failed
 from vlmcore.errors import (
     ContractError,
@@ -59,7 +59,7 @@ _FLAGS = (
 )
 
 
-class WeightFiles:
+class WeightFiles(Closing):
     """
     The files of a checkpoint, open, and what they say; `open_files` makes it. Close it after use.
 
@@ -117,17 +117,6 @@ class WeightFiles:
             self._is_open = False
             for each in self._opened:
                 os.close(each.fd)
-
-    def __enter__(self) -> WeightFiles:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<WeightFiles {self.path}: {self.index!r}>"
@@ -204,7 +193,6 @@ class _Opener:
     def sharded(self, path: Path) -> WeightIndex:
         with _said_of(str(path)):
             shards = self._shards(path)
-        by_name: dict[str, str] = {}
         files: list[WeightFile] = []
         entries: list[TensorEntry] = []
         metadata: dict[str, str] = {}
@@ -221,10 +209,10 @@ class _Opener:
             entries += header.entries
             metadata.update(header.metadata)
             aliases.update(_aliases(header))
-            by_name.update((entry.name, name) for entry in header.entries)
         with _said_of(str(path)):
+            there = {entry.name for entry in entries}
             for tensor, name in shards.items():
-                if tensor not in by_name:
+                if tensor not in there:
                     raise ContractError("weight_map", f"got {tensor!a:.90}, which {name} has not")
             return WeightIndex(
                 format=WeightFormat.SAFETENSORS,

@@ -6,13 +6,15 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vlmcore.embedded import model_directory
-from vlmcore.errors import WeightsChangedError, WeightsError
+from vlmcore.errors import CorruptWeightsError, WeightsChangedError, WeightsError
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import WeightFormat
 from vlmcore.weights.opening import open_files
+from vlmcore.weights.writing import write_safetensors
 
 
 def pack_bytes() -> bytes:
@@ -74,3 +76,140 @@ def test_closed_files_are_not_read(tmp_path: Path) -> None:
     files.close()
     with pytest.raises(WeightsError, match="is closed"):
         files.fd(0)
+
+
+def write_tensors(path: Path, *names: str) -> None:
+    """Write a file of safetensors, an array a name."""
+    write_safetensors({name: np.ones(2, np.float32) for name in names}, path, manifest=False)
+
+
+def write_shards(folder: Path, stem: str = "model") -> None:
+    """Write two files of safetensors and their index."""
+    names = {"a": f"{stem}-00001-of-00002.safetensors", "b": f"{stem}-00002-of-00002.safetensors"}
+    for name, file in names.items():
+        write_tensors(folder / file, name)
+    index = folder / f"{stem}.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {"total_size": 16}, "weight_map": names}))
+
+
+def test_several_files_are_one_checkpoint(tmp_path: Path) -> None:
+    """
+    Named in the order of their names, each with its tensors.
+    """
+    write_shards(tmp_path)
+    with open_files(tmp_path) as files:
+        assert ["a", "b"] == list(files.index)
+        assert [0, 1] == [entry.file for entry in files.index.entries]
+        assert [path.name for path in files.paths] == [file.name for file in files.index.files]
+        assert files.fd(0) != files.fd(1)
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["w.safetensors"], "w.safetensors"),
+        (["w.flashpack"], "w.flashpack"),
+        (["w.safetensors", "model.safetensors"], "model.safetensors"),
+        (["model.fp16.safetensors", "w.flashpack"], "model.fp16.safetensors"),
+        (["w.safetensors", "w.flashpack.manifest.json", ".w.flashpack"], "w.safetensors"),
+    ],
+)
+def test_a_folder_is_opened_by_the_file_that_is_meant(
+    names: list[str], chosen: str, tmp_path: Path
+) -> None:
+    """
+    The only one, or the only one that is called model.
+    """
+    for name in names:
+        if name.endswith("flashpack"):
+            (tmp_path / name).write_bytes(pack_bytes())
+        else:
+            write_tensors(tmp_path / name, "w")
+    with open_files(tmp_path) as files:
+        assert [chosen] == [path.name for path in files.paths]
+
+
+def test_a_folder_of_several_files_and_another_one_is_opened_by_its_index(tmp_path: Path) -> None:
+    """
+    The parts are not taken for checkpoints.
+    """
+    write_shards(tmp_path)
+    write_tensors(tmp_path / "consolidated.safetensors", "c")
+    with open_files(tmp_path) as files:
+        assert ["a", "b"] == list(files.index)
+
+
+@pytest.mark.parametrize(
+    "names", [[], ["a.flashpack", "b.flashpack"], ["model.flashpack", "model.safetensors"]]
+)
+def test_a_folder_in_which_it_is_not_clear_which_is_meant_is_refused(
+    names: list[str], tmp_path: Path
+) -> None:
+    """
+    The candidates are named.
+    """
+    for name in names:
+        (tmp_path / name).write_bytes(pack_bytes())
+    with pytest.raises(WeightsError, match=names[0] if names else "holds no weights"):
+        open_files(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["weights", "weights.bin", "weights.flashpack"])
+def test_a_pack_is_known_by_what_is_in_it_whatever_it_is_called(name: str, tmp_path: Path) -> None:
+    """
+    But for a file that is called as one of safetensors, which it has to be.
+    """
+    (tmp_path / name).write_bytes(pack_bytes())
+    with open_files(tmp_path / name) as files:
+        assert WeightFormat.FLASHPACK_V3 is files.index.format
+    (tmp_path / "m.safetensors").write_bytes(pack_bytes())
+    with pytest.raises(CorruptWeightsError):
+        open_files(tmp_path / "m.safetensors")
+
+
+def test_links_are_followed_as_the_cache_of_a_hub_has_them(tmp_path: Path) -> None:
+    """
+    To files, and from there no further than the file that was opened.
+    """
+    write_tensors(tmp_path / "blob", "w")
+    (tmp_path / "model.safetensors").symlink_to("blob")
+    with open_files(tmp_path / "model.safetensors") as files:
+        (tmp_path / "blob").replace(tmp_path / "other")
+        write_tensors(tmp_path / "blob", "another")
+        files.check_unchanged()
+        assert ["w"] == list(files.index)
+
+
+def test_a_file_that_is_written_to_after_it_was_opened_is_an_error(tmp_path: Path) -> None:
+    """
+    Of the same size, too.
+    """
+    path = tmp_path / "m.flashpack"
+    path.write_bytes(pack_bytes())
+    with open_files(path) as files:
+        os.utime(path, ns=(1, 1))
+        with pytest.raises(WeightsChangedError, match="was written to"):
+            files.check_unchanged()
+
+
+def test_what_is_refused_leaves_no_file_open(tmp_path: Path) -> None:
+    """
+    A server may try many.
+    """
+    write_shards(tmp_path)
+    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"x")
+    before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0
+    for _ in range(3):
+        with pytest.raises(CorruptWeightsError, match="00002-of-00002"):
+            open_files(tmp_path)
+    if before:
+        assert before == len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "nowhere/m.flashpack"])
+def test_what_is_no_path_is_an_error_of_ours(path: str) -> None:
+    """
+    Not one of Python's.
+    """
+    with pytest.raises(WeightsError):
+        open_files(path)
