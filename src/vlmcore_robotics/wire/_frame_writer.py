@@ -37,7 +37,7 @@ _INTEGERS = (  # the shortest form that a whole number fits in
     (range(-0x80000000, 0), 0xD2, NUMBERS[0xD2]),
     (range(-0x8000000000000000, 0), 0xD3, NUMBERS[0xD3]),
 )
-_KNOWN_ARRAYS = 256  # types and shapes that are remembered
+_KNOWN_ARRAYS, _KNOWN_KEYS, _KNOWN_LENGTH = 256, 1024, 64  # what is remembered
 
 
 class FrameWriter:
@@ -79,14 +79,23 @@ class FrameWriter:
             case dict() | Mapping():
                 self.enter(len(value), depth, 0x80, MAP)
                 for key, each in value.items():
-                    if not isinstance(key, (str, bytes)):
-                        raise ContractError("frame", f"got the key {key!r:.80}, expected text")
-                    self.write(key, depth + 1)
+                    self.key(key, depth)
                     self.write(each, depth + 1)
             case _:
                 raise ContractError(
                     "frame", f"got {type(value).__name__}, which MessagePack cannot hold"
                 )
+
+    def key(self, key: Any, depth: int) -> None:
+        if type(key) is str and len(key) <= _KNOWN_LENGTH:
+            self.nodes += 1  # looked at with what it leads to
+            size, written = _key(key)
+            self.count_text(size)
+            self.parts.append(written)
+        elif isinstance(key, (str, bytes)):
+            self.write(key, depth + 1)
+        else:
+            raise ContractError("frame", f"got the key {key!r:.80}, expected text")
 
     def numpy(self, value: npt.NDArray[Any] | np.generic, depth: int) -> None:
         if isinstance(value, np.generic):
@@ -96,8 +105,7 @@ class FrameWriter:
         around = _around(array.dtype.str, array.shape, self.spelling, self.limits, depth)
         self.nodes += around.nodes
         require_at_most("max_nodes", self.nodes, self.limits.max_nodes)
-        self.text_bytes += around.text_bytes
-        require_at_most("max_text_bytes", self.text_bytes, self.limits.max_text_bytes)
+        self.count_text(around.text_bytes)
         self.parts += (around.before, pixels_of(array), around.after)
 
     def plain(self, value: Any) -> None:
@@ -118,14 +126,13 @@ class FrameWriter:
         raise ContractError("frame", "got a number of more than 64 bits, expected fewer")
 
     def text(self, value: str) -> None:
-        try:
-            encoded = value.encode()
-        except UnicodeEncodeError:
-            raise ContractError("frame", "got a lone surrogate, expected characters") from None
-        self.text_bytes += len(encoded)
+        size, written = _text(value)
+        self.count_text(size)
+        self.parts.append(written)
+
+    def count_text(self, size: int) -> None:
+        self.text_bytes += size
         require_at_most("max_text_bytes", self.text_bytes, self.limits.max_text_bytes)
-        short = bytes((0xA0 | len(encoded),)) if len(encoded) < 0x20 else None
-        self.parts.append((short or _head(len(encoded), TEXT)) + encoded)
 
     def binary(self, value: bytes | Parts) -> None:
         if isinstance(value, bytes):
@@ -139,6 +146,20 @@ class FrameWriter:
         require_at_most("max_depth", depth, self.limits.max_depth)
         require_at_most("max_entries", entries, self.limits.max_entries)
         self.parts.append(bytes((short | entries,)) if entries < 0x10 else _head(entries, codes))
+
+
+def _text(value: str) -> tuple[int, bytes]:
+    """Write a text; say how many bytes it has without its head."""
+    try:
+        encoded = value.encode()
+    except UnicodeEncodeError:
+        raise ContractError("frame", "got a lone surrogate, expected characters") from None
+    short = bytes((0xA0 | len(encoded),)) if len(encoded) < 0x20 else None
+    return len(encoded), (short or _head(len(encoded), TEXT)) + encoded
+
+
+# Of maps whose keys are the same in each message. Never of values, which may be secrets.
+_key = lru_cache(maxsize=_KNOWN_KEYS)(_text)
 
 
 def _head(size: int, codes: range) -> bytes:
