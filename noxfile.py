@@ -321,6 +321,17 @@ def bench_wire(session: nox.Session) -> None:
     session.run("python", "bench/bench_http_server.py", "--requests", rounds)
 
 
+@nox.session(default=False, venv_backend="none")
+def bench_weights(session: nox.Session) -> None:
+    """Measure loaders of weights beside ours; ``-- FOLDER``, which has room for two checkpoints."""
+    python = local(session, extras="local,weights")
+    peers = (FLASHPACK, "accelerate", "fastsafetensors==0.5", "runai-model-streamer==0.17")
+    session.run(python, "-m", "pip", "install", "-q", "-c", PINS, *peers)
+    (folder,) = session.posargs or [session.create_tmp()]
+    session.run(python, "bench/weights/checkpoint.py", folder)
+    session.run(python, "bench/weights/compare.py", folder)
+
+
 @nox.session(default=False, tags=["gen"])
 def regen(session: nox.Session) -> None:
     """Write the generated pages of the reference; ``-- --check`` only compares."""

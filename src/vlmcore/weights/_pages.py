@@ -12,6 +12,7 @@ import errno
 import functools
 import mmap
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from vlmcore._closing import Closing
 
 __all__ = ["PageCache", "file_system", "is_remote", "open_direct", "populate"]
 
+_IS_LINUX = sys.platform.startswith("linux")
 _NEARLY_ALL = 0.9
+_GONE = frozenset((errno.EFAULT, errno.EIO, getattr(errno, "EHWPOISON", errno.EIO)))
 _POPULATE_READ = 22  # MADV_POPULATE_READ, since Linux 5.14
 _REMOTE = (
     "9p",
@@ -94,7 +97,7 @@ def populate(mapped: npt.NDArray[np.uint8], start: int, stop: int) -> bool:
     """
     first = start - start % mmap.PAGESIZE
     failed = _call("madvise", mapped.ctypes.data + first, stop - first, _POPULATE_READ)
-    if failed in (errno.EFAULT, errno.EIO):
+    if failed in _GONE:
         raise OSError(failed, os.strerror(failed))
     return failed == 0
 
@@ -166,7 +169,9 @@ def _call(name: str, address: int, length: int, last: int) -> int:
 @functools.cache
 def _libc_function(name: str) -> Any:
     """Find a function of the C library; ctypes lets other threads run while it is called."""
+    if not _IS_LINUX:  # elsewhere the numbers mean something else
+        return None
     try:
         return getattr(ctypes.CDLL(None, use_errno=True), name)
-    except (AttributeError, OSError, TypeError):  # Windows has no such library
+    except (AttributeError, OSError):
         return None
