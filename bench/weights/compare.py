@@ -8,8 +8,8 @@ around it may still have them. Prints the median and the spread of each, its rat
 seconds of processors that it took, which a busy machine does not change much, and the peak of its
 memory. Each way must give the same bytes.
 
-    python bench/weights/checkpoint.py /tmp/checkpoint
-    python bench/weights/compare.py /tmp/checkpoint --rounds 5
+    python bench/weights/checkpoint.py FOLDER
+    python bench/weights/compare.py FOLDER --rounds 5
 """
 
 from __future__ import annotations
