@@ -35,6 +35,7 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ MusicCancelledError                 the caller ended the call
     │  ├─ MusicProtocolError                  it broke its protocol
     │  ├─ MusicIncompleteError                the audio ended before it was whole
+    │  ├─ MusicDownloadError                  it is made, and did not come from where it lies
     │  └─ MusicRefusedError                   it answered with an error of its own
     │     ├─ MusicRateLimitError              too much was asked in a short time
     │     ├─ MusicBusyError                   it failed on its side
@@ -92,6 +93,7 @@ from vlmcore.errors._music import (
     MusicBlockedError,
     MusicBusyError,
     MusicCancelledError,
+    MusicDownloadError,
     MusicError,
     MusicIncompleteError,
     MusicKeyError,
@@ -162,6 +164,7 @@ __all__ = [
     "MusicBlockedError",
     "MusicBusyError",
     "MusicCancelledError",
+    "MusicDownloadError",
     "MusicError",
     "MusicIncompleteError",
     "MusicKeyError",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 from vlmcore.errors._base import VlmcoreError
 
 __all__ = [
@@ -9,6 +11,7 @@ __all__ = [
     "MusicBlockedError",
     "MusicBusyError",
     "MusicCancelledError",
+    "MusicDownloadError",
     "MusicError",
     "MusicIncompleteError",
     "MusicKeyError",
@@ -86,6 +89,29 @@ class MusicIncompleteError(MusicError):
 
     def __str__(self) -> str:
         return f"{self.service}: {self.problem} ({self.received_bytes:,} bytes came)"
+
+
+class MusicDownloadError(MusicError):
+    """
+    The music is made, and did not come from where it lies. To make it again costs again.
+
+    Attributes:
+        url: The address. Whoever has it can fetch the music, so no text shows it.
+        expires_at_s: Until when it can be fetched, in seconds since 1970; ``None`` if not told.
+    """
+
+    def __init__(
+        self, service: str, problem: str, *, url: str = "", expires_at_s: int | None = None
+    ) -> None:
+        super().__init__(service, problem)
+        self.url = url
+        self.expires_at_s = expires_at_s
+
+    def __str__(self) -> str:
+        if self.expires_at_s is None:
+            return super().__str__()
+        end = datetime.fromtimestamp(self.expires_at_s, timezone.utc)
+        return f"{super().__str__()} (its address is good until {end:%Y-%m-%d %H:%M} UTC)"
 
 
 class MusicRefusedError(MusicError):

@@ -1,8 +1,9 @@
-"""Music that was paid for, and where it is written: if not where it should be, then elsewhere."""
+"""Music that was paid for: it is written where it should be, or elsewhere, or its address is."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,11 @@ from secrets import token_hex
 
 from vlmcore._whole_files import write_whole
 from vlmcore.cli.commands import ExitCode, Terminal
-from vlmcore.errors import ContractError, VlmcoreError
+from vlmcore.errors import ContractError, MusicDownloadError, VlmcoreError
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
 
-__all__ = ["keep"]
+__all__ = ["keep", "keep_address"]
 
 
 def keep(clip: MusicClip, output: str, terminal: Terminal) -> ExitCode:
@@ -36,6 +37,29 @@ def keep(clip: MusicClip, output: str, terminal: Terminal) -> ExitCode:
 
 
 _LOST = "vlmcore: it cannot be written anywhere else either: it is lost"
+
+
+def keep_address(error: MusicDownloadError, output: str, terminal: Terminal) -> ExitCode:
+    """Write where music lies that did not come, for its owner only, and say where that is."""
+    terminal.complain(f"vlmcore: {error}")
+    address = error.url.encode("utf-8", "backslashreplace") + b"\n"
+    for folder in _folders(Path(output).parent):
+        place = folder / f"vlmcore-music-{token_hex(4)}.url.txt"
+        try:
+            with open(place, "xb", opener=_for_its_owner) as file:
+                file.write(address)
+        except OSError:
+            with contextlib.suppress(OSError):
+                place.unlink()
+            continue
+        terminal.complain(f"vlmcore: its address is in {place}; who has it can fetch the music")
+        return ExitCode.INCOMPLETE
+    terminal.complain("vlmcore: its address cannot be written anywhere: it is lost")
+    return ExitCode.INCOMPLETE
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _kept_elsewhere(clip: MusicClip, beside: Path) -> Path | None:

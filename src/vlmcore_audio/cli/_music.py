@@ -9,8 +9,8 @@ from typing import Any
 
 from vlmcore._optional import optional_dependency
 from vlmcore.cli.commands import ExitCode, Terminal, add_parser, read_bytes
-from vlmcore.errors import ContractError, EndpointError
-from vlmcore_audio.cli._keeping import keep
+from vlmcore.errors import ContractError, EndpointError, MusicDownloadError
+from vlmcore_audio.cli._keeping import keep, keep_address
 from vlmcore_audio.cli._progress import ProgressLine
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import SAMPLE_RATES_HZ, Container
@@ -127,8 +127,11 @@ def _work(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         raise ContractError(_OPTIONS.get(error.field, error.field), error.problem) from None
     except EndpointError as error:
         raise ContractError("--url", str(error)) from None
-    with client, ProgressLine(terminal, quiet=arguments.quiet) as line:
-        clip = next(each for each in steps if isinstance(each, MusicClip) or line.show(each))
+    try:
+        with client, ProgressLine(terminal, quiet=arguments.quiet) as line:
+            clip = next(each for each in steps if isinstance(each, MusicClip) or line.show(each))
+    except MusicDownloadError as error:
+        return keep_address(error, arguments.output, terminal)
     assert isinstance(clip, MusicClip)
     return keep(clip, arguments.output, terminal)
 

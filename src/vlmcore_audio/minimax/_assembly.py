@@ -24,7 +24,7 @@ class Assembly:
     def __init__(self, container: Container, limits: MusicLimits) -> None:
         self._container = container
         self._joined = HexAudio(limits.max_audio_bytes)
-        self._music_bytes: int | None = None
+        self.music_bytes: int | None = None  # of the whole audio, as the service says
         self._is_final = False
         self._is_ended = False
         self.trace_id = ""
@@ -45,7 +45,7 @@ class Assembly:
         """
         self.trace_id = document.trace_id or self.trace_id
         if document.music_bytes is not None:
-            self._music_bytes = document.music_bytes
+            self.music_bytes = document.music_bytes
         if document.is_about_all:
             self._is_ended = True
         is_last = document.status == 2
@@ -63,10 +63,10 @@ class Assembly:
         if not audio.is_whole:
             return False
         joined = self._joined
-        if self._music_bytes is not None:
-            if len(audio) == self._music_bytes:
+        if self.music_bytes is not None:
+            if len(audio) == self.music_bytes:
                 return True
-            if joined.digits + audio.digits == 2 * self._music_bytes:
+            if joined.digits + audio.digits == 2 * self.music_bytes:
                 return False
         if audio.begins_with(joined):
             return True
@@ -89,7 +89,7 @@ class Assembly:
             raise MusicIncompleteError(SERVICE, "it sent no audio", 0)
         if not self._joined.is_whole:
             raise MusicIncompleteError(SERVICE, "the audio ends within a byte", came)
-        said = self._music_bytes
+        said = self.music_bytes
         if said is not None and came < said:
             raise MusicIncompleteError(SERVICE, f"it said that there are {said:,} bytes", came)
         if said is not None and came > said:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from functools import partial
 
 from vlmcore._net.http_parts import BrokenHttpError
-from vlmcore._net.public_urls import PublicUrl
-from vlmcore._net.steps import Dial, Receive, Send, Steps, Wait
+from vlmcore._net.steps import Dial, Send, Wait
 from vlmcore.errors import (
     ContractError,
     MediaError,
@@ -16,23 +15,17 @@ from vlmcore.errors import (
 )
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
-from vlmcore_audio.minimax._reading import AnswerReader, DownloadReader
+from vlmcore_audio.minimax._downloads import NoFileError, downloaded
+from vlmcore_audio.minimax._exchanges import MusicSteps, read_answer
+from vlmcore_audio.minimax._reading import AnswerReader
 from vlmcore_audio.minimax._service import SERVICE
 from vlmcore_audio.minimax._terms import Terms
 from vlmcore_audio.minimax.wire import MUSIC_PATH, PREPROCESS_PATH
 from vlmcore_audio.music import AudioFormat, MusicProgress
 
-if TYPE_CHECKING:
-    from vlmcore._net.http_exchange import HttpExchange
+__all__ = ["music_call", "preprocess_call"]
 
-__all__ = ["MusicSteps", "music_call", "preprocess_call"]
-
-_HOPS = 3  # redirects that are followed to the audio
 _RETRIED = (1001, 1002)
-
-_Result = TypeVar("_Result")
-
-MusicSteps: TypeAlias = Steps[MusicProgress, _Result]
 
 
 def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[MusicClip]:
@@ -51,13 +44,24 @@ def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[Musi
                 raise
         yield MusicProgress(phase="waiting", attempt=attempt)
         yield Wait(terms.retries.wait_s(attempt))
-    url = reader.url
-    if url is not None and not len(reader.assembly):
-        if not terms.is_url:
-            raise MusicProtocolError(SERVICE, "it sent an address, expected the audio")
-        data = yield from _fetched(terms, url, limits)
-    else:
-        data = reader.assembly.whole()
+    checked = partial(_clip, reader, audio, limits)
+    if reader.url is None or len(reader.assembly):
+        try:
+            return checked(reader.assembly.whole())
+        except NoFileError as error:
+            raise MusicProtocolError(SERVICE, str(error)) from None
+    if not terms.is_url:
+        raise MusicProtocolError(SERVICE, "it sent an address, expected the audio")
+    return (yield from downloaded(terms, reader.url, checked))
+
+
+def _clip(
+    reader: AnswerReader, audio: AudioFormat, limits: MusicLimits, data: bytearray
+) -> MusicClip:
+    """Make a clip of the audio, if it is what was asked for and as long as the service said."""
+    said = reader.assembly.music_bytes
+    if said is not None and len(data) != said:
+        raise NoFileError(f"it has {len(data):,} bytes, and the service said that it has {said:,}")
     document = reader.document
     encoded = bytes(data)
     data.clear()
@@ -71,7 +75,7 @@ def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[Musi
             limits=limits,
         )
     except (MediaError, ContractError) as error:
-        raise MusicProtocolError(SERVICE, f"it sent other audio than asked for: {error}") from None
+        raise NoFileError(f"it sent other audio than asked for: {error}") from None
 
 
 def preprocess_call(terms: Terms, body: bytes) -> MusicSteps[dict[str, object]]:
@@ -105,54 +109,9 @@ def _asked(
         )
     )
     try:
-        yield from _read(exchange, reader, "making", attempt)
+        yield from read_answer(exchange, reader, "making", attempt)
     except BrokenHttpError as error:
         if reader.received_bytes:
             came = reader.received_bytes
             raise MusicIncompleteError(SERVICE, terms.redacted(str(error)), came) from None
         raise
-
-
-def _fetched(terms: Terms, text: str, limits: MusicLimits) -> MusicSteps[bytearray]:
-    """Fetch a file from wherever the service says it is, by the rules for such addresses."""
-    most = limits.max_url_characters
-    url = PublicUrl.parse(text, most_characters=most)
-    for _ in range(_HOPS + 1):
-        terms.require_host(url.endpoint.host)
-        reader = DownloadReader(limits)
-        exchange = terms.new_exchange()
-        yield Dial(endpoint=url.endpoint, only_public=True)
-        yield Send(
-            exchange.request(
-                host=url.endpoint.host_header,
-                method="GET",
-                target=url.target,
-                headers=[("connection", "close")],
-            )
-        )
-        yield from _read(exchange, reader, "downloading", 1)
-        if reader.location is None:
-            return reader.data
-        url = url.redirected(reader.location, most_characters=most)
-    raise MusicProtocolError(SERVICE, f"the audio is behind more than {_HOPS} redirects")
-
-
-def _read(
-    exchange: HttpExchange, reader: AnswerReader | DownloadReader, phase: str, attempt: int
-) -> MusicSteps[None]:
-    told = None
-    while not exchange.is_done and not reader.is_over:
-        data = yield Receive()
-        assert data is not None
-        for part in exchange.feed(data):
-            reader.take(part)
-        progress = MusicProgress(
-            phase=phase,
-            events=reader.events,
-            received_bytes=reader.received_bytes,
-            attempt=attempt,
-        )
-        if progress != told:
-            told = progress
-            yield progress
-    reader.finish()

@@ -1,4 +1,4 @@
-"""What is made of the parts of an answer as they come: of the service, and of where audio lies."""
+"""What is made of the parts of an answer of the service as they come."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vlmcore_audio.minimax._documents import Document, read_document, refused
 from vlmcore_audio.minimax._hex import AudioSieve, HexAudio
 from vlmcore_audio.minimax._service import SERVICE
 
-__all__ = ["AnswerReader", "DownloadReader"]
+__all__ = ["AnswerReader"]
 
 _TRACE_HEADER = "trace-id"
 _BOM = b"\xef\xbb\xbf"
@@ -175,54 +175,3 @@ class AnswerReader:
     @property
     def _trace(self) -> str:
         return self._redacted(self._head.headers.get(_TRACE_HEADER, ""), max_characters=80)
-
-
-class DownloadReader:
-    """
-    Reads a file, or where else it lies.
-
-    Args:
-        limits: How large it may be.
-    """
-
-    def __init__(self, limits: MusicLimits) -> None:
-        self.data = bytearray()
-        self.location: str | None = None
-        self.is_over = False
-        self.events = 0
-        self._most = limits.max_audio_bytes
-
-    @property
-    def received_bytes(self) -> int:
-        """How much of the file there is."""
-        return len(self.data)
-
-    def take(self, part: Head | bytes) -> None:
-        """
-        Take a part.
-
-        Raises:
-            MusicProtocolError: If there is no file, or it is too large.
-        """
-        if isinstance(part, bytes):
-            self._require(len(self.data) + len(part))
-            self.data += part
-            return
-        if part.status in (301, 302, 303, 307, 308) and "location" in part.headers:
-            self.location = part.headers["location"]
-            self.is_over = True
-        elif part.status != 200:
-            raise MusicProtocolError(
-                SERVICE, f"where it says the audio lies, the answer is HTTP {part.status}"
-            )
-        length = part.headers.get("content-length", "")
-        self._require(int(length) if length.isdecimal() and len(length) < 20 else 0)
-
-    def finish(self) -> None:
-        """Take the end of the file; there is nothing to do."""
-
-    def _require(self, size: int) -> None:
-        if size > self._most:
-            raise MusicProtocolError(
-                SERVICE, f"the audio is larger than max_audio_bytes, {self._most:,}"
-            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import socket
 import ssl
 from collections.abc import Callable
@@ -18,6 +19,8 @@ from vlmcore.errors import (
     ContractError,
     EndpointError,
     MusicCancelledError,
+    MusicDownloadError,
+    MusicError,
     MusicProtocolError,
     MusicTimeoutError,
     MusicUnavailableError,
@@ -38,12 +41,15 @@ KEY_VARIABLE = "MINIMAX_API_KEY"
 
 _TIMEOUT_S = (1.0, 1800.0)
 _WORDS = 400  # characters of a foreign text that are shown
+_EXPIRES = re.compile(r"[?&]expires=([0-9]{9,11})(?![^&#])", re.IGNORECASE)
 
 
 @attrs.frozen(kw_only=True)
 class Retries:
     """
-    How often a service is asked again where that is free: it was busy, and sent no audio.
+    How often a call is made again where that is free: the service was busy, and sent no audio.
+
+    As often is music fetched again that lies at an address.
 
     Attributes:
         times: How often, 0 to 10.
@@ -185,6 +191,18 @@ class Terms:
         problem = self._meaning(error, is_asked=is_asked, is_cancelled=is_cancelled)
         problem.__cause__ = problem.__context__ = None
         return problem.with_traceback(None)
+
+    def undelivered(self, error: Exception, url: str) -> MusicDownloadError:
+        """Say why music that was made did not come from the address that the service named."""
+        problem = self._meaning(error, is_asked=isinstance(error, TimeoutError), is_cancelled=False)
+        words = problem.problem if isinstance(problem, MusicError) else str(problem)
+        said = _EXPIRES.search(url)
+        return MusicDownloadError(
+            SERVICE,
+            f"the music is made, and cannot be fetched: {words}",
+            url=url,
+            expires_at_s=None if said is None else int(said[1]),
+        )
 
     def _meaning(self, error: Exception, *, is_asked: bool, is_cancelled: bool) -> VlmcoreError:
         if is_cancelled:

@@ -12,7 +12,8 @@ from vlmcore._net.deadline import Deadline
 from vlmcore.errors import VlmcoreError
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
-from vlmcore_audio.minimax._calls import MusicSteps, music_call, preprocess_call
+from vlmcore_audio.minimax._calls import music_call, preprocess_call
+from vlmcore_audio.minimax._exchanges import MusicSteps
 from vlmcore_audio.minimax._terms import Retries, Terms
 from vlmcore_audio.minimax.covers import CoverFeature
 from vlmcore_audio.minimax.regions import Region

@@ -10,13 +10,27 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import soundfile
 
 from architecture.tree import ROOT
-from music_cases import DONE, MP3, Asked, ScriptedMiniMax, event, stream_head, streams, tone
+from music_cases import (
+    DONE,
+    MP3,
+    PLACE,
+    Asked,
+    ScriptedMiniMax,
+    document,
+    event,
+    http,
+    says,
+    stream_head,
+    streams,
+    tone,
+)
 from vlmcore.cli import main
 from vlmcore.cli.commands import ExitCode
 
@@ -125,3 +139,47 @@ def test_a_disk_that_is_full_everywhere_is_told_and_keeps_what_was_there(
     assert b"before" == path.read_bytes()
     assert [] == [*elsewhere.iterdir(), *home.iterdir()]
     assert [] == list(tmp_path.glob("*.part"))
+
+
+def test_the_address_of_a_song_that_did_not_come_is_kept(
+    minimax: ScriptedMiniMax, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    In a file that others cannot read, and on no screen: who has it can fetch the song.
+    """
+    minimax.scripts = [says(document(PLACE)), says(b"", status=404), says(MP3)]
+    path = tmp_path / "song.mp3"
+    words = [*WORDS, str(path), "--delivery", "url"]
+    with mock.patch("vlmcore_audio.minimax._terms.Retries.wait_s", return_value=0.0):
+        assert main(words) == ExitCode.DONE
+        minimax.scripts = [says(document(PLACE)), says(b"", status=404)]
+        assert main(words) == ExitCode.INCOMPLETE
+    (kept,) = tmp_path.glob("vlmcore-music-*.url.txt")
+    assert f"{PLACE}\n" == kept.read_text("utf-8")
+    assert 0o600 == kept.stat().st_mode & 0o777 or os.name == "nt"
+    told = capsys.readouterr().err
+    assert "made, and cannot be fetched: where it lies, the answer is HTTP 404" in told
+    assert f"vlmcore: its address is in {kept}; " in told
+    assert "sign=1" not in told
+    assert MP3 == path.read_bytes()
+
+
+def test_an_address_whose_folder_is_gone_is_kept_elsewhere(
+    minimax: ScriptedMiniMax, elsewhere: Path, tmp_path: Path
+) -> None:
+    """
+    As a song would be.
+    """
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def script(_: Asked) -> Iterable[bytes]:
+        shutil.rmtree(folder, ignore_errors=True)
+        return [http(b"", status=404)]
+
+    minimax.scripts = [says(document(PLACE)), script]
+    with mock.patch("vlmcore_audio.minimax._terms.Retries.wait_s", return_value=0.0):
+        words = [*WORDS, str(folder / "song.mp3"), "--delivery", "url"]
+        assert main(words) == ExitCode.INCOMPLETE
+    (kept,) = elsewhere.iterdir()
+    assert f"{PLACE}\n" == kept.read_text("utf-8")

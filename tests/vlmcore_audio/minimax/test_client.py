@@ -43,6 +43,7 @@ from vlmcore.errors import (
     ContractError,
     MusicBlockedError,
     MusicCancelledError,
+    MusicDownloadError,
     MusicError,
     MusicIncompleteError,
     MusicProtocolError,
@@ -177,7 +178,7 @@ def test_a_fourth_redirect_is_not_followed(generate: Generate, minimax: Scripted
     """
     around = says(b"", status=302, more="location: /again\r\n")
     minimax.scripts = [says(document(PLACE)), around]
-    with pytest.raises(MusicProtocolError, match="more than 3 redirects"):
+    with pytest.raises(MusicDownloadError, match="more than 3 redirects"):
         generate(delivery=Delivery.URL)
     assert len(minimax.asked) == 5
 
@@ -204,7 +205,7 @@ def test_a_file_that_is_not_what_was_asked_for_is_an_error(
     By its bytes, whatever its type says: a page, another container, half a file.
     """
     minimax.scripts = [says(document(PLACE)), says(sent, kind="audio/wav")]
-    with pytest.raises(MusicProtocolError, match="other audio"):
+    with pytest.raises(MusicDownloadError, match="other audio"):
         generate(delivery=Delivery.URL)
 
 
@@ -221,7 +222,7 @@ def test_a_file_over_the_limit_is_not_fetched(
     By the size that it says, or as it comes.
     """
     minimax.scripts = [says(document(PLACE)), lambda _: [head.encode(), WAV]]
-    with pytest.raises(MusicProtocolError, match="max_audio_bytes, 5,000"):
+    with pytest.raises(MusicDownloadError, match="max_audio_bytes, 5,000"):
         generate(delivery=Delivery.URL, limits=MusicLimits(max_audio_bytes=5000))
 
 
