@@ -179,7 +179,8 @@ def load_into(
     Load weights into a module, which may be a skeleton on the meta device.
 
     Names, then shapes, then dtypes are compared for all weights before the first is read, and all
-    are read before the first is assigned: an error leaves the module as it was. What is tied in the
+    are read before the first is assigned: an error leaves the module as it was. A module that holds
+    numbers already takes room for both meanwhile. What is tied in the
     module stays tied, whether the file has one of its names or all of them. Parameters stay the
     objects that they are if they hold numbers of *device* already, and are replaced otherwise.
 

@@ -156,9 +156,10 @@ def _build(
         if tensor.is_meta:
             origin, shown = origins.get(_identity(tensor), ("", tensor))
             is_whole = tensor.shape == shown.shape and tensor.is_contiguous()
-            if origin and is_whole and names.setdefault(origin, name) is not None:
-                continue
-            is_computed = True
+            if origin and is_whole:
+                names.setdefault(origin, name)
+            else:
+                is_computed = True
     unexpected = set(report["unexpected_keys"])
     left = stored.keys() - names.keys() - unexpected - numbers.keys() if is_computed else ()
     return _Skeleton(

@@ -17,6 +17,7 @@ from vlmcore.errors import (
     ModelError,
     ModelMemoryError,
     VlmcoreError,
+    WeightsError,
 )
 from vlmcore.vlm.backends._calls import (
     Call,
@@ -323,6 +324,8 @@ def _failures_named(model: str) -> Iterator[None]:
     """Name the model in whatever transformers and PyTorch raise while generating."""
     try:
         yield
+    except WeightsError as error:  # those that come when they are needed
+        raise GenerationError(model, f"its weights cannot be read: {error}") from error
     except VlmcoreError:
         raise
     except (torch.OutOfMemoryError, MemoryError) as error:

@@ -15,6 +15,7 @@ from tiny_models import CHAT_KINDS
 from vlmcore.embedded import model_directory, sample_scene_path
 from vlmcore.errors import (
     ContractError,
+    GenerationError,
     ModelError,
     ModelMemoryError,
     UnsupportedModelError,
@@ -28,6 +29,10 @@ from vlmcore.vlm.placement import Dtype, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.sources import resolve_model
 from vlmcore.weights.packing import pack
+
+pytestmark = pytest.mark.skipif(
+    int(transformers.__version__.partition(".")[0]) < 5, reason="it needs transformers 5"
+)
 
 LOADINGS = [WeightLoading.MAPPED, WeightLoading.COPIED, WeightLoading.LAZY]
 
@@ -201,6 +206,24 @@ def test_a_pack_that_is_damaged_is_an_error_of_the_model(tiny_model, tmp_path) -
 
     with pytest.raises(ModelError, match=r"model\.flashpack"):
         opened(folder, placed(WeightLoading.MAPPED))
+
+
+def test_a_lazy_model_whose_file_changes_says_so_when_it_answers(tiny_model, tmp_path) -> None:
+    """
+    As an error of generating, with what happened.
+    """
+    shutil.copytree(tiny_model("llava"), tmp_path / "m")
+    file = tmp_path / "m" / "model.safetensors"
+    data = file.read_bytes()
+    file.unlink()
+    file.write_bytes(data)
+    lazily = {"weights": "lazy", "weights_budget_bytes": 1 << 20}
+
+    with load_predictor(tmp_path / "m", device="cpu", **lazily) as predictor:
+        file.write_bytes(data[:-1])
+
+        with pytest.raises(GenerationError, match=r"its weights cannot be read: .* and had"):
+            predictor.generate(Prompt(text="What is this?"))
 
 
 @pytest.mark.parametrize("weights", LOADINGS)
