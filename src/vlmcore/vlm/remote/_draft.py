@@ -51,6 +51,7 @@ class Draft:
         self._first_s: float | None = None
         self._thoughts: list[str] = []
         self._pieces: list[str] = []
+        self._half = ""
         self._stop_reason: StopReason | None = None
         self.finish_reason: str | None = None
         self.is_whole = False  # the server said that nothing more comes
@@ -93,6 +94,7 @@ class Draft:
         if not text or self.is_over:
             return
         self._note_token()
+        text = self._whole(text)
         self._show(self._writer.write(text))
         if self._writer.stopped:
             self._stop_reason = StopReason.END
@@ -104,7 +106,7 @@ class Draft:
         if not text or self.is_over:
             return
         self._note_token()
-        self._thoughts.append(text)
+        self._thoughts.append(_characters(text))
         self._watch(text)
 
     def take(self) -> list[str]:
@@ -114,7 +116,7 @@ class Draft:
 
     def finish(self, *, cancelled: bool = False) -> list[str]:
         """Say that nothing more comes, and take the last piece."""
-        self._show(self._writer.finish())
+        self._show(self._writer.write(_characters(self._half)) + self._writer.finish())
         if cancelled and not self.is_told:
             self._stop_reason = self._stop_reason or StopReason.CANCELLED
         if not self.is_asked:
@@ -155,6 +157,13 @@ class Draft:
             return StopReason.REPETITION
         return reason
 
+    def _whole(self, text: str) -> str:
+        """Hold half a character back: some servers cut text between the two escapes of one."""
+        text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return _characters(text)
+
     def _note_token(self) -> None:
         if self._first_s is None:
             self._first_s = self._clock()
@@ -166,3 +175,10 @@ class Draft:
     def _show(self, piece: str) -> None:
         if piece:
             self._pieces.append(piece)
+
+
+def _characters(text: str) -> str:
+    """Join halves of characters, and mark those that are alone."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

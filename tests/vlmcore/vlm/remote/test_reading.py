@@ -90,6 +90,51 @@ def test_the_odds_of_event_streams_are_read_right(stream: str, expected: str, si
     assert expected == read(*parts).text
 
 
+@pytest.mark.parametrize(
+    ("deltas", "expected"),
+    [
+        ((r"a \ud83d", r"\udc36!"), "a 🐶!"),
+        ((r"a \ud83d\udc36!",), "a 🐶!"),
+        ((r"a \ud83d", "!"), "a �!"),
+        ((r"a \ud83d",), "a �"),
+        ((r"\udc36 a",), "� a"),
+    ],
+)
+def test_a_character_that_is_cut_between_its_escapes_is_whole(
+    deltas: tuple[str, ...], expected: str
+) -> None:
+    """
+    Each piece can be printed; half a character that stays alone is marked.
+    """
+    events = [
+        f'data: {{"choices": [{{"delta": {{"content": "{each}"}}}}]}}\n\n'.encode()
+        for each in deltas
+    ]
+    assert expected == read(*events, STOP, DONE).text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff",
+        b"[" * 9999,
+        b'{"a": 1' + b"0" * 5000 + b"}",
+        b"{},{}",
+        b"[]" * 10,
+        b"{" * 3_000_000,
+    ],
+    ids=["no UTF-8", "deep", "digits", "two", "lists", "nodes"],
+)
+def test_hostile_json_is_no_answer(data: bytes) -> None:
+    """
+    In an event, and as a whole answer.
+    """
+    with pytest.raises(BadAnswerError):
+        read(b"data: " + data + b"\n\n", DONE)
+    with pytest.raises(BadAnswerError):
+        read(data if data.startswith(b"{") else b"{" + data)
+
+
 def test_what_a_stream_is_called_is_not_looked_at() -> None:
     """
     A stream may come as plain text, and a document as a stream.
