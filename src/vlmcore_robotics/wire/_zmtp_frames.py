@@ -69,10 +69,12 @@ class FrameBuffer:
 
     def filled(self, count: int) -> None:
         """Note that *count* bytes were written there."""
-        if self._large is not None:
-            self._rest = self._rest[count:]
-        else:
+        if self._large is None:
             self._end += count
+            return
+        # Who was told may still hold it; the bytes can be taken without a copy if nobody does.
+        told, self._rest = self._rest, self._rest[count:]
+        told.release()
 
     def start(self, size: int) -> bytes:
         """Look at the first *size* bytes, or at what is there of them."""
@@ -110,9 +112,9 @@ class FrameBuffer:
             self._start = self._end = 0
             self._rest = self._large.getbuffer()
             self._rest[: len(there)] = there
-            self._rest = self._rest[len(there) :]
+            self.filled(len(there))
         if self._rest:
             return None
-        self._rest = memoryview(b"")
+        self._rest.release()
         whole, self._large = self._large.getvalue(), None
         return whole

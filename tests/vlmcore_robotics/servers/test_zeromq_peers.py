@@ -10,10 +10,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import attrs
+import numpy as np
 import pytest
 import zmq
 
-from client_cases import Remote
+from client_cases import Remote, most_memory
+from vlmcore.contracts.actions import ActionChunk
 from vlmcore.errors import PolicyRefusedError
 from vlmcore.limits import WireLimits
 from vlmcore.testing import ScriptedPolicy
@@ -28,6 +31,7 @@ from zeromq_cases import (
     CODEC,
     INFO,
     LAYOUT,
+    NAMES,
     PLAN,
     SEEN,
     Peer,
@@ -288,6 +292,36 @@ def test_frames_without_end_take_no_memory() -> None:
                     peer.socket.sendall(part)
                 raise AssertionError("it went on reading")
         assert memory_mib() - before_mib < 32
+
+
+def test_a_request_is_held_once() -> None:
+    """
+    What came is what is read, and its frames are what the policy is shown.
+    """
+
+    class Forgetful:
+        info = attrs.evolve(INFO, cameras=None)
+
+        def infer(self, _: Any, /) -> Any:
+            return ActionChunk(values=PLAN, names=NAMES, source="scripted", observed_at_s=0.0)
+
+        def reset(self) -> None:
+            """Nothing to forget."""
+
+        def close(self) -> None:
+            """Nothing to give back."""
+
+    pixels = np.zeros((960, 1280, 3), np.uint8)
+    request = CODEC.encode_request(attrs.evolve(SEEN, images={"front": pixels}))
+    message = written(b"", request)
+
+    def ask(peer: Plain) -> None:
+        peer.socket.sendall(message)
+        assert 2 == len(decode_frame(peer.receive()[1], kind=FrameKind.RESPONSE))
+
+    with serving(Forgetful()) as url, Plain(url).greet() as peer:
+        ask(peer)
+        assert most_memory(lambda: ask(peer)) < 1.2 * len(request)
 
 
 def memory_mib() -> float:
