@@ -42,6 +42,7 @@ class ScriptedModelServer:
     """
 
     def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
+        self.reads_first_body = True
         self.scripts = list(scripts)
         self.asked: list[Asked] = []
         self.left = threading.Event()  # a client hung up while an answer was being sent
@@ -103,7 +104,8 @@ class ScriptedModelServer:
             self.gone.release()
 
     def _answer(self, stream: socket.socket, file: Any, number: int) -> bool:
-        asked = _read(file, number, self._closing)
+        reads = self.reads_first_body or number > 1
+        asked = _read(file, number, self._closing, reads_body=reads)
         if asked is None:
             return False
         with self._lock:
@@ -117,13 +119,15 @@ class ScriptedModelServer:
         except OSError:
             self.left.set()
             raise
-        return True
+        if not reads:
+            self._closing.wait(0.5)  # with an answer, and the request still on its way
+        return reads
 
 
 HANG_UP = b"<hang up>"
 
 
-def _read(file: Any, number: int, closing: threading.Event) -> Asked | None:
+def _read(file: Any, number: int, closing: threading.Event, *, reads_body: bool) -> Asked | None:
     line = file.readline().decode()
     if not line:
         return None
@@ -132,7 +136,7 @@ def _read(file: Any, number: int, closing: threading.Event) -> Asked | None:
     while (line := file.readline().strip()) != b"":
         name, _, value = line.decode().partition(":")
         headers[name.lower()] = value.strip()
-    body = file.read(int(headers.get("content-length", 0)))
+    body = file.read(int(headers.get("content-length", 0))) if reads_body else b""
     return Asked(
         method=method,
         target=target,

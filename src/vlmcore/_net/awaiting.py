@@ -51,6 +51,12 @@ class AwaitedConnection:
         """Whether `cut` ended it."""
         return self._cut.is_set()
 
+    @property
+    def _is_stuck(self) -> bool:
+        """Whether a request was not sent to its end."""
+        sending = self._sending
+        return sending is not None and not (sending.done() and sending.exception() is None)
+
     def cut(self) -> None:
         """End the call that is under way, and all others; in the thread of the event loop."""
         self._cut.set()
@@ -63,8 +69,7 @@ class AwaitedConnection:
         Raises:
             OSError: If no other call may use the connection.
         """
-        is_sent = self._sending is None or self._sending.done()
-        if self._writer is None or self._cut.is_set() or not is_sent:
+        if self._writer is None or self._cut.is_set() or self._is_stuck:
             raise ConnectionAbortedError
         try:
             return await in_time(self._reader.read(_AT_A_TIME), 0.0)
@@ -164,6 +169,8 @@ class AwaitedConnection:
     def _send(self, send: Send) -> None:
         """Begin to send. The answer is read meanwhile: who refuses a request may not read it."""
         self.is_asked = True
+        if self._is_stuck:  # the rest of another request would have to go first
+            raise ConnectionAbortedError
         assert self._writer is not None
         self._sending = asyncio.ensure_future(_sent(self._writer, send))
 

@@ -29,8 +29,9 @@ class BlockingConnection:
         self._tls = tls
         self._tcp = TcpConnection()
         self._cut = threading.Event()
+        self._unsent: list[memoryview] = []
         self._early: bytes | None = None  # what came before all was sent
-        self._is_stuck = False  # some was not sent
+        self._is_stuck = False  # some cannot be sent
         self.is_asked = False
 
     @property
@@ -54,7 +55,7 @@ class BlockingConnection:
         Raises:
             OSError: If no other call may use the connection.
         """
-        if self.is_cut or self._is_stuck:
+        if self.is_cut or self._is_stuck or self._unsent:
             raise ConnectionAbortedError
         return self._tcp.arrived()
 
@@ -96,33 +97,40 @@ class BlockingConnection:
     def _dial(self, dial: Dial, deadline: Deadline) -> None:
         self._tcp.close()
         self._tcp = TcpConnection()
-        self._early, self._is_stuck = None, False
+        self._unsent, self._early, self._is_stuck = [], None, False
         if self.is_cut:  # before there was something to cut
             self._tcp.cut()
         tls = self._tls if dial.endpoint.scheme == "https" else None
         self._tcp.open(dial.endpoint, tls, deadline, only_public=dial.only_public)
 
     def _send(self, send: Send, deadline: Deadline) -> None:
+        """Send all, unless something comes before that: then the rest, where more is waited for."""
         self.is_asked = True
+        self._unsent = [memoryview(part) for part in send.parts if part]
+        self._early = self._sent_or_came(deadline)
+
+    def _receive(self, deadline: Deadline) -> bytes:
+        came, self._early = self._early, None
+        if came is None:
+            came = self._sent_or_came(deadline)
+        return self._tcp.receive(deadline) if came is None else came
+
+    def _sent_or_came(self, deadline: Deadline) -> bytes | None:
+        """Send until all is sent, or something comes: who has answered may read no more."""
         try:
-            for part in send.parts:
-                rest = memoryview(part)
-                while rest:
-                    sent = self._tcp.send_some(rest, deadline)
-                    rest = rest[sent:]
-                    if not sent and (early := self._tcp.arrived()) is not None:
-                        self._early = early  # it has answered, and reads no more
-                        self._is_stuck = True
-                        return
+            while self._unsent:
+                sent = self._tcp.send_some(self._unsent[0], deadline)
+                self._unsent[0] = self._unsent[0][sent:]
+                if not self._unsent[0]:
+                    del self._unsent[0]
+                elif not sent and (came := self._tcp.arrived()) is not None:
+                    return came
         except (ConnectionError, ssl.SSLError):  # the second may say that the peer hung up, too
             if self.is_cut:
                 raise
-            self._is_stuck = True
+            self._unsent, self._is_stuck = [], True
             # What the peer said before tells more.
-
-    def _receive(self, deadline: Deadline) -> bytes:
-        early, self._early = self._early, None
-        return self._tcp.receive(deadline) if early is None else early
+        return None
 
     def _wait(self, seconds: float, deadline: Deadline) -> None:
         self.is_asked = False

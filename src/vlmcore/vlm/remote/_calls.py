@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -133,17 +134,14 @@ def answer_steps(terms: Terms, call: Asked, talk: Talk) -> Steps[str, Generation
                 continue
             wait_s = _wait_s(terms, call, error, draft, attempts)
         except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
-            if call.is_cancelled():
-                break
             problem, wait_s = error, None
-        if wait_s is None:
-            raise terms.translated(problem, is_asked=draft.is_asked, text=draft.text) from None
-        try:
-            yield Wait(wait_s)
-        except OSError:
-            if not call.is_cancelled():
-                raise
+        if wait_s is not None:
+            with suppress(OSError):  # it was cancelled, or there is no time left
+                yield Wait(wait_s)
+                continue
+        if call.is_cancelled():
             break
+        raise terms.translated(problem, is_asked=draft.is_asked, text=draft.text)
     yield from draft.finish(cancelled=call.is_cancelled())
     return draft.generation(attempts=attempts, left_out=tuple(sorted(left_out)))
 

@@ -228,6 +228,22 @@ def test_what_will_not_pass_is_not_asked_again(ask: Ask, script: Script) -> None
 
 
 @both
+def test_a_server_that_refuses_a_request_before_it_has_read_it_is_asked_on_another_connection(
+    ask: Ask,
+) -> None:
+    """
+    On the same one the rest of the first request would come before the second.
+    """
+    more = {"padding": "x" * 8_000_000}  # beyond what the sockets hold
+    with serving(refuses(429, "busy"), answers("Here it is")) as server:
+        server.reads_first_body = False
+        answer = ask(server.url, request_fields=more)
+    assert ("Here it is", 2) == (answer.text, answer.served.attempts)
+    assert more["padding"] == server.asked[1].document["padding"]
+    assert [1, 2] == [each.connection for each in server.asked]
+
+
+@both
 def test_an_answer_that_has_begun_is_not_asked_for_again(ask: Ask) -> None:
     """
     Its pieces were shown already.
