@@ -207,7 +207,7 @@ _COMMANDS = (
     "describe",
     "actions check",
     "actions plot",
-    *(f"weights {name}" for name in ("inspect", "verify", "pack", "unpack")),
+    *(f"weights {name}" for name in ("inspect", "verify", "pack", "unpack", "load", "tune")),
     "doctor",
     "catalog",
     *(f"policy {name}" for name in ("serve", "call", "doctor", "conformance")),
