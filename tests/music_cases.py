@@ -11,7 +11,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from unittest import mock
 
 import attrs
@@ -42,12 +42,13 @@ Script = Callable[["Asked"], Iterable[bytes]]
 
 @attrs.frozen(kw_only=True)
 class Asked:
-    """A request as it came."""
+    """A request as it came; what was not read of it is in *file*."""
 
     method: str
     target: str
     headers: dict[str, str]
     body: bytes
+    file: IO[bytes] = attrs.field(repr=False, eq=False)
 
     @property
     def document(self) -> Any:
@@ -121,8 +122,10 @@ class ScriptedMiniMax:
     def _answer(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError, ValueError), connection:
             connection.settimeout(20)
-            with self._tls.wrap_socket(connection, server_side=True) as peer:
-                file = peer.makefile("rb")
+            with (
+                self._tls.wrap_socket(connection, server_side=True) as peer,
+                peer.makefile("rb") as file,
+            ):
                 method, target, _ = file.readline().decode().split(" ")
                 headers = {}
                 while (line := file.readline().strip()) != b"":
@@ -130,7 +133,7 @@ class ScriptedMiniMax:
                     headers[name.lower()] = value.strip()
                 size = int(headers.get("content-length", 0)) if self.reads_bodies else 0
                 body = file.read(size)
-                asked = Asked(method=method, target=target, headers=headers, body=body)
+                asked = Asked(method=method, target=target, headers=headers, body=body, file=file)
                 script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
                 self.asked.append(asked)
                 try:

@@ -26,6 +26,7 @@ from music_cases import (
     http,
     request,
     says,
+    stream_head,
     streams,
 )
 from vlmcore.errors import MusicError, MusicParametersError, MusicProtocolError, MusicRefusedError
@@ -79,6 +80,37 @@ def test_a_long_recording_is_sent_whole(generate: Generate, minimax: ScriptedMin
     asked = MusicRequest(prompt=LONG.prompt, reference=LONG.reference, audio=request().audio)
     assert WAV == generate(asked).encoded
     assert len(minimax.asked[0].document["audio_base64"]) == 40_000_000
+
+
+@both
+@pytest.mark.parametrize(
+    "early",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 102 Processing\r\n\r\n" * 3,
+        b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + stream_head(),
+        stream_head() + b": ping\n\n",
+    ],
+)
+def test_a_service_that_answers_early_is_sent_the_rest_of_a_recording(
+    early: bytes, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    With a word that it goes on, or with the head of its answer, before it reads the request.
+    """
+    came: list[bytes] = []
+
+    def script(asked: Asked) -> Iterable[bytes]:
+        yield early
+        came.append(asked.file.read(int(asked.headers["content-length"])))
+        yield b"" if b"200 OK" in early else stream_head()
+        yield event(WAV.hex()) + DONE
+
+    minimax.reads_bodies = False
+    minimax.scripts = [script]
+    asked = MusicRequest(prompt=LONG.prompt, reference=LONG.reference, audio=request().audio)
+    assert WAV == generate(asked, timeout_s=10).encoded
+    assert b'"}' == came[0][-2:]
 
 
 class Resolver:
