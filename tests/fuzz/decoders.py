@@ -37,7 +37,7 @@ from vlmcore_robotics.clients._boundary import Boundary, Stage
 from vlmcore_robotics.clients._http_line import HttpLine
 from vlmcore_robotics.clients._websocket_line import WebSocketLine
 from vlmcore_robotics.clients._zmq_line import ZmqLine
-from vlmcore_robotics.wire._blobs import Blob
+from vlmcore_robotics.wire._blobs import Blob, Parts
 from vlmcore_robotics.wire._npy import npy_layout
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
 from vlmcore_robotics.wire.groot_calls import read_modalities, read_ping
@@ -249,7 +249,7 @@ def hear_http(data: bytes) -> None:
 def hear_zeromq(data: bytes) -> None:
     line = ZmqLine("arm", max_bytes=WireLimits().max_response_bytes)
     line.feed(said_before(SocketKind.REP))
-    line.ask(b"\x80")
+    line.ask(Parts((b"\x80",)))
     list(line.outgoing())
     feed(line, data)
 
