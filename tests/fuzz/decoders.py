@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from fuzz.answers import ANSWERS
 from golden.wire.messages import golden
 from groot_cases import CODECS, seen
 from vlmcore._net.events import EventReader
@@ -344,7 +345,15 @@ def of_music() -> dict[str, Decoder]:
     }
 
 
+def of_answers() -> dict[str, Decoder]:
+    return {
+        name: Decoder(real=(real,), decode=decode, is_packed=False)
+        for name, (real, decode) in ANSWERS.items()
+    }
+
+
 DECODERS: Mapping[str, Decoder] = {
+    **of_answers(),
     **of_openpi(),
     **of_groot(),
     **of_http(),

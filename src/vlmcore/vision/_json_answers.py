@@ -65,6 +65,7 @@ class _Reader:
             inner = {key: each for key, each in value.items() if isinstance(each, (list, dict))}
             if not inner or depth >= _DEEPEST:
                 self._notes.fault(path, "has no place: no box, no point and no polygon")
+                return
             for key, each in inner.items():
                 self._value(each, path_of(path, key), depth + 1)
 

@@ -83,6 +83,8 @@ def read_spatial_answer(
         (('dog',), 'is cut or broken: an object or a list is not closed')
     """
     dialect = find_dialect(dialect)
+    _require("text", text, str, "what a model wrote")
+    _require("view", view, ImageView, "an ImageView")
     require_at_most("max_text_characters", len(text), _LIMITS.max_text_characters)
     notes = Notes()
     if dialect.syntax is Syntax.JSON:
@@ -94,6 +96,11 @@ def read_spatial_answer(
     items = [item for each in notes.places for item in _whole(each, dialect, view, label, notes)]
     found = Detections(height_px=view.height_px, width_px=view.width_px, items=items)
     return SpatialAnswer(detections=found, faults=tuple(notes.faults))
+
+
+def _require(field: str, value: object, kind: type, words: str) -> None:
+    if not isinstance(value, kind):
+        raise ContractError(field, f"got {type(value).__name__}, expected {words}")
 
 
 def _whole(

@@ -82,7 +82,7 @@ def read(text: str, dialect: str, view: ImageView = VIEW) -> list[tuple[str, Any
         (
             "molmo",
             (
-                'I see <points x1="10.0" y1="20.5" x2="50" y2="0" alt="eyes &amp; ears">eyes</points>'
+                'See <points x1="10.0" y1="20.5" x2="50" y2="0" alt="eyes &amp; ears">eyes</points>'
                 ' and <point x="100" y="100">a nose</point>.'
             ),
             [
@@ -366,3 +366,18 @@ def test_a_piece_over_and_over_is_read_to_its_end(piece: str) -> None:
     for dialect in sorted(DIALECTS):
         with contextlib.suppress(ContractError):
             read_spatial_answer(text, dialect, VIEW)
+
+
+@pytest.mark.parametrize(
+    ("text", "view", "message"),
+    [
+        (None, VIEW, "text: got NoneType, expected what a model wrote"),
+        ("[]", (1000, 2000), "view: got tuple, expected an ImageView"),
+    ],
+)
+def test_arguments_of_other_kinds_are_told(text: Any, view: Any, message: str) -> None:
+    """
+    A size alone does not say how the image was shown.
+    """
+    with pytest.raises(ContractError, match=message):
+        read_spatial_answer(text, "gemini", view)
