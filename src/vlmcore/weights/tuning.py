@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ __all__ = ["Trial", "Tuning", "autotune", "default_memory", "remembered"]
 _MIB = 0x10_0000
 _CLOSE = 0.9  # what is nearly as fast as the best is taken if it comes before it
 _SAMPLE = 128 * _MIB  # what each trial reads, where there is so much
-_ON_DISK = ((8, 4), (4, 8), (8, 8), (16, 4), (4, 16), (2, 16))  # readers, chunk in MiB
+_ON_DISK = tuple((count, mib * _MIB) for count, mib in ((4, 8), (8, 8), (16, 4), (4, 16), (2, 16)))
 _IN_MEMORY = (1, 2, 4, 8)  # cached readers
 _ROUNDS = 3
 _MOST_BYTES = _MIB  # of what is remembered
@@ -138,30 +138,20 @@ class _Trials:
     def __init__(self, files: WeightFiles) -> None:
         self._files = files
         entries = files.index.entries
+        self._usual = ReadBudget.for_host()
+        most = min(_SAMPLE, self._usual.staging_bytes)
         # The file with the most bytes, from its first tensor on: what lies side by side.
         last = max(entries, key=lambda each: each.stop, default=None)
         self._file = last.file if last is not None else 0
         inside = [each for each in entries if each.file == self._file]
         self._start = inside[0].start if inside else 0
-        self._size = min(last.stop - self._start, _SAMPLE) if last is not None else 0
+        self._size = min(last.stop - self._start, most) if last is not None else 0
         self._into = allocate(self._size + 0x1000)[self._start % 0x1000 :][: self._size]
 
     def run(self) -> Tuning:
-        usual = ReadBudget.for_host()
-        on_disk = [
-            (budget, direct)
-            for readers, mib in _ON_DISK
-            for direct in (True, False)
-            if (budget := _within(usual, readers, mib * _MIB, direct=direct)) is not None
-        ]
-        cores = os.cpu_count() or 1
-        in_memory = [
-            (attrs.evolve(usual, cached_readers=count, direct=False), False)
-            for count in _IN_MEMORY
-            if count <= min(max(cores, 2), usual.readers)
-        ]
-        disk = list(self._tried("disk", on_disk, self._forget))
-        memory = list(self._tried("memory", in_memory, lambda: None))
+        usual = self._usual
+        disk = self._tried("disk", _for_disk(usual), self._forget)
+        memory = self._tried("memory", _for_memory(usual), lambda: None)
         best, copier = _first_of_the_best(disk), _first_of_the_best(memory)
         budget = attrs.evolve(
             usual,
@@ -173,22 +163,24 @@ class _Trials:
         return Tuning(budget=budget, trials=(*disk, *memory))
 
     def _tried(
-        self, where: str, budgets: list[tuple[ReadBudget, bool]], prepare: Callable[[], None]
-    ) -> Iterator[Trial]:
+        self, where: str, budgets: list[ReadBudget], prepare: Callable[[], None]
+    ) -> list[Trial]:
         """Try each some times, in turns, so that a busy moment hits all of them."""
-        best = [float("inf")] * len(budgets)
+        seconds = [float("inf")] * len(budgets)
         for _ in range(_ROUNDS):
-            for i, (budget, _direct) in enumerate(budgets):
+            for i, budget in enumerate(budgets):
                 prepare()
-                best[i] = min(best[i], self._seconds(budget))
-        for (budget, direct), seconds in zip(budgets, best, strict=True):
-            yield Trial(
+                seconds[i] = min(seconds[i], self._seconds(budget))
+        return [
+            Trial(
                 where=where,
                 readers=budget.cached_readers if where == "memory" else budget.readers,
                 chunk_bytes=budget.chunk_bytes,
-                direct=direct,
-                gb_per_s=self._size / seconds / 1e9,
+                direct=budget.direct is True,
+                gb_per_s=self._size / least / 1e9,
             )
+            for budget, least in zip(budgets, seconds, strict=True)
+        ]
 
     def _seconds(self, budget: ReadBudget) -> float:
         with RangeReader(self._files, budget) as reader:
@@ -207,13 +199,30 @@ def _first_of_the_best(trials: list[Trial]) -> Trial:
     return next(trial for trial in trials if trial.gb_per_s >= fast)
 
 
-def _within(usual: ReadBudget, readers: int, chunk: int, *, direct: bool) -> ReadBudget | None:
-    """Make a budget for one trial, if it fits into what this host can bear."""
-    if readers * chunk > usual.staging_bytes:
-        return None
-    return attrs.evolve(
-        usual, readers=readers, chunk_bytes=chunk, cached_readers=readers, direct=direct
-    )
+def _for_disk(usual: ReadBudget) -> list[ReadBudget]:
+    """Make the budgets that are tried with pages on disk, those that this host can bear."""
+    return [
+        attrs.evolve(
+            usual,
+            readers=readers,
+            chunk_bytes=chunk,
+            cached_readers=readers,
+            direct=direct,
+        )
+        for readers, chunk in ((usual.readers, usual.chunk_bytes), *_ON_DISK)
+        for direct in (True, False)
+        if readers * chunk <= usual.staging_bytes
+    ]
+
+
+def _for_memory(usual: ReadBudget) -> list[ReadBudget]:
+    """Make the budgets that are tried with pages in memory: no more copiers than cores."""
+    most = min(max(os.cpu_count() or 1, 2), usual.readers)
+    return [
+        attrs.evolve(usual, cached_readers=count, direct=False)
+        for count in _IN_MEMORY
+        if count <= most
+    ]
 
 
 def _key(files: WeightFiles) -> str:

@@ -110,6 +110,19 @@ def test_what_is_remembered_is_fit_for_what_the_host_has_free(
     assert budget.steps_down
 
 
+def test_a_small_host_is_tuned_with_little_memory(
+    path: Path, memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    What is tried fits into what the host has free, down to a page.
+    """
+    for free in (0, 100_000, 8 * MIB):
+        monkeypatch.setattr("vlmcore.weights.budget.free_host_bytes", lambda free=free: free)
+        tuning = autotune(path, memory=memory, again=True)
+        assert tuning.budget.staging_bytes <= max(free // 8, 0x1000)
+        assert tuning.trials
+
+
 def test_a_memory_that_cannot_be_written_is_an_error(path: Path, tmp_path: Path) -> None:
     """
     Who asks to remember is told that it was not.
