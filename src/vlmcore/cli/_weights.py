@@ -117,8 +117,7 @@ def verify_files(
 
 
 def _manifest_beside(files: WeightFiles) -> Manifest | None:
-    path = Path(files.path)
-    beside = manifest_path(path if path.is_file() else files.paths[0])
+    beside = manifest_path(files.chosen)
     return read_manifest(beside) if beside.exists() else None
 
 

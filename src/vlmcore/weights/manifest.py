@@ -6,6 +6,7 @@ import os
 import platform
 import re
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,8 @@ def _require_hex(pattern: re.Pattern[str], **values: Any) -> None:
 
 
 def _versions() -> dict[str, str]:
-    from vlmcore import __version__  # noqa: PLC0415 - the package imports everything else
-
-    return {"vlmcore": __version__, "python": platform.python_version()}
+    try:
+        installed = version("vlmcore")
+    except PackageNotFoundError:  # run from its sources
+        installed = "unknown"
+    return {"vlmcore": installed, "python": platform.python_version()}

@@ -67,11 +67,16 @@ class WeightFiles(Closing):
 
     Attributes:
         path: The path as the caller gave it.
+        chosen: The file that it stands for: itself, or one in the folder that it is; of several
+            files their index. The manifest lies beside it.
         index: Where each tensor lies.
     """
 
-    def __init__(self, path: str, index: WeightIndex, opened: tuple[_Opened, ...]) -> None:
+    def __init__(
+        self, path: str, chosen: Path, index: WeightIndex, opened: tuple[_Opened, ...]
+    ) -> None:
         self.path = path
+        self.chosen = chosen
         self.index = index
         self._opened = opened
         self._is_open = True
@@ -155,7 +160,7 @@ def open_files(path: str | os.PathLike[str], *, limits: WeightLimits | None = No
     except BaseException:
         opener.close()
         raise
-    return WeightFiles(shown, index, tuple(opener.opened))
+    return WeightFiles(shown, chosen, index, tuple(opener.opened))
 
 
 class _Opener:

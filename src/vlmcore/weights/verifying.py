@@ -6,7 +6,7 @@ import contextlib
 import enum
 import random
 import threading
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -20,12 +20,25 @@ from vlmcore.errors import (
 from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights._streaming import pieces_of
 from vlmcore.weights.budget import ReadBudget
-from vlmcore.weights.checksums import checksum_of, new_checksum
+from vlmcore.weights.checksums import checksum_of, new_checksum, sha256_of
 from vlmcore.weights.index import TensorEntry, WeightIndex
-from vlmcore.weights.manifest import Manifest, index_checksum, manifest_path, read_manifest
+from vlmcore.weights.manifest import (
+    Manifest,
+    Provenance,
+    index_checksum,
+    manifest_path,
+    read_manifest,
+)
 from vlmcore.weights.opening import WeightFiles
 
-__all__ = ["TensorChecks", "Verification", "Verified", "find_manifest", "verify"]
+__all__ = [
+    "TensorChecks",
+    "Verification",
+    "Verified",
+    "find_manifest",
+    "manifest_of",
+    "verify",
+]
 
 _SAMPLE = 16  # of so many bytes one is compared, at least
 
@@ -149,9 +162,40 @@ def find_manifest(files: WeightFiles) -> Manifest:
         WeightsError: If there is none, or it cannot be read.
         CorruptWeightsError: If it is none, or contradicts itself.
     """
-    path = Path(files.path)
-    beside = path if path.is_file() else files.paths[0]
-    return read_manifest(manifest_path(beside))
+    return read_manifest(manifest_path(files.chosen))
+
+
+def manifest_of(
+    files: WeightFiles,
+    *,
+    provenance: Provenance | None = None,
+    budget: ReadBudget | None = None,
+    progress: Progress | None = None,
+    cancel: Cancelling | None = None,
+) -> Manifest:
+    """
+    Make the manifest of files that are there, whoever wrote them, for later.
+
+    `vlmcore.weights.manifest.write_manifest` writes it, beside ``files.chosen``.
+
+    Args:
+        files: The files.
+        provenance: Where their tensors come from.
+        budget: How they are read.
+        progress: Called with the bytes that are read and those that there are.
+        cancel: Stops it from another thread.
+
+    Raises:
+        WeightsChangedError: If a file changed since it was opened.
+        WeightsError: If a file cannot be read.
+        WeightsCancelledError: If *cancel* says so.
+    """
+    checksums: dict[str, str] = {}
+    reading = _Reading(files, budget, progress, cancel)
+    reading.go_through(files.index.entries, checksums.__setitem__)
+    digests = [sha256_of(files.fd(i), str(path)) for i, path in enumerate(files.paths)]
+    files.check_unchanged()
+    return Manifest.of(files.index, checksums, sha256=tuple(digests), provenance=provenance)
 
 
 def verify(
@@ -185,22 +229,35 @@ def verify(
     """
     checks = TensorChecks(files, manifest or find_manifest(files), how=how, seed=seed)
     entries = [entry for entry in files.index.entries if entry.name in checks.names]
-    done, total = 0, sum(entry.nbytes for entry in entries)
-    checksum = new_checksum()
-    pieces = pieces_of(files, entries, budget or ReadBudget.for_host())
-    with contextlib.closing(pieces):
-        for piece in pieces:
-            if cancel is not None and cancel.cancelled:
-                raise WeightsCancelledError(files.path, done, total)
-            checksum.update(piece.data.data)
-            done += len(piece.data)
-            if piece.is_last:
-                checks.note(piece.entry.name, checksum.hexdigest())
-                checksum = new_checksum()
-            if progress is not None:
-                progress(done, total)
+    _Reading(files, budget, progress, cancel).go_through(entries, checks.note)
     files.check_unchanged()
     return checks.finish()
+
+
+@attrs.frozen
+class _Reading:
+    """Reads tensors, and keeps nothing of them but their checksums."""
+
+    files: WeightFiles
+    budget: ReadBudget | None
+    progress: Progress | None
+    cancel: Cancelling | None
+
+    def go_through(self, entries: Sequence[TensorEntry], note: Callable[[str, str], None]) -> None:
+        done, total = 0, sum(entry.nbytes for entry in entries)
+        checksum = new_checksum()
+        pieces = pieces_of(self.files, entries, self.budget or ReadBudget.for_host())
+        with contextlib.closing(pieces):
+            for piece in pieces:
+                if self.cancel is not None and self.cancel.cancelled:
+                    raise WeightsCancelledError(self.files.path, done, total)
+                checksum.update(piece.data.data)
+                done += len(piece.data)
+                if piece.is_last:
+                    note(piece.entry.name, checksum.hexdigest())
+                    checksum = new_checksum()
+                if self.progress is not None:
+                    self.progress(done, total)
 
 
 def _chosen(index: WeightIndex, how: Verification, seed: int) -> frozenset[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,15 @@ from vlmcore.errors import (
     WeightsChangedError,
     WeightsError,
 )
-from vlmcore.weights.manifest import manifest_path
+from vlmcore.weights.manifest import Provenance, manifest_path, write_manifest
 from vlmcore.weights.opening import open_files
-from vlmcore.weights.verifying import TensorChecks, Verification, find_manifest, verify
+from vlmcore.weights.verifying import (
+    TensorChecks,
+    Verification,
+    find_manifest,
+    manifest_of,
+    verify,
+)
 from vlmcore.weights.writing import write_pack, write_safetensors
 
 
@@ -140,6 +148,30 @@ def test_without_a_manifest_nothing_is_compared_in_silence(tmp_path: Path) -> No
     with open_files(tmp_path / "m.flashpack") as files, pytest.raises(WeightsError) as caught:
         verify(files)
     assert str(manifest_path(tmp_path / "m.flashpack")) == caught.value.path
+
+
+def test_a_manifest_of_files_that_somebody_else_wrote_can_be_made(tmp_path: Path) -> None:
+    """
+    Of several files, too: it lies beside their index, and opening their folder finds it.
+    """
+    where = {}
+    for number, name in enumerate("ab", 1):
+        where[name] = f"model-{number:05}-of-00002.safetensors"
+        write_safetensors({name: np.ones(number)}, tmp_path / where[name], manifest=False)
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": where}))
+    with open_files(tmp_path) as files:
+        made = manifest_of(files, provenance=Provenance(checkpoint="some/model"))
+        write_manifest(made, manifest_path(files.chosen))
+    digests = [
+        hashlib.sha256((tmp_path / file).read_bytes()).hexdigest() for file in where.values()
+    ]
+    assert digests == [note.sha256 for note in made.files]
+    assert index.with_name("model.safetensors.index.json.manifest.json").exists()
+    for path in (tmp_path, index):
+        with open_files(path) as files:
+            assert made == find_manifest(files)
+            assert 2 == verify(files).tensors
 
 
 def test_tensors_can_be_compared_as_they_come_and_in_any_order(path: Path) -> None:
