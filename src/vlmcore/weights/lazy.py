@@ -52,7 +52,7 @@ class LazyWeights(Closing):
         self._load.close()
 
     def __repr__(self) -> str:
-        return f"<LazyWeights {self.report.path}: {self.report.tensors} tensors>"
+        return f"<LazyWeights {self.report.path}, within {self.pool.budget_bytes} bytes>"
 
 
 def load_lazily(

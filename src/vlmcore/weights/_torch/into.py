@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -63,16 +63,25 @@ def match_module(
     return found
 
 
-def fill(module: nn.Module, found: Match, reading: Reading) -> LoadReport:
+def fill(
+    module: nn.Module, found: Match, reading: Reading, only: Sequence[Pair] | None = None
+) -> LoadReport:
     """
     Read what was matched, and assign it; what the module holds besides follows to the device.
+
+    Args:
+        module: The module.
+        found: What was matched.
+        reading: How files are read.
+        only: Which of it is read now; all if it is ``None``. The rest is left where it is.
 
     Raises:
         WeightsError: If it cannot be read; then the module is as it was.
     """
+    pairs = found.pairs if only is None else only
     with torch.no_grad():
-        tensors, report = reading.read({pair.entry.name: pair.dtype for pair in found.pairs})
-        loaded = [(pair.target, tensors[pair.entry.name]) for pair in found.pairs]
+        tensors, report = reading.read({pair.entry.name: pair.dtype for pair in pairs})
+        loaded = [(pair.target, tensors[pair.entry.name]) for pair in pairs]
         known = {id(pair.target.tensor) for pair in found.pairs}
         moved = list(_following(module, known, reading.device))
         assign([*loaded, *moved])

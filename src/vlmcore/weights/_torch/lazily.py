@@ -6,7 +6,6 @@ import math
 import mmap
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -62,18 +61,13 @@ class LazyLoad(Closing):
         try:
             self._keep(sum(_nbytes(pair) for pair in staying))
             placeholders = self._plan(coming)
-            self.report = fill(module, attrs.evolve(found, pairs=tuple(staying)), reading)
+            self.report = fill(module, found, reading, staying)
         except BaseException:
             self.close()
             raise
         for pair, placeholder in zip(coming, placeholders, strict=True):
             for owner, name in pair.target.holders:
                 _lazy_parameters(owner)[name] = placeholder
-
-    @property
-    def lazy_bytes(self) -> int:
-        """What all the weights would take that come and go."""
-        return sum(part.nbytes for part in self._parts)
 
     def close(self) -> None:
         """Give the memory back; a module that needs its weights afterwards is told so."""
