@@ -101,7 +101,7 @@ def states_at(
     counts = {len(state) for state in states}
     if len(counts) > 1:
         raise ContractError("state", f"got states of {sorted(counts)} numbers, expected one length")
-    return np.stack(states)
+    return states[0][np.newaxis] if len(states) == 1 else np.stack(states)
 
 
 def _places(field: str, count: int, deltas: tuple[int, ...], missing: MissingHistory) -> list[int]:
