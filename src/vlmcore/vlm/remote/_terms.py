@@ -20,14 +20,13 @@ from vlmcore._optional import optional_dependency
 from vlmcore.endpoint import Endpoint
 from vlmcore.errors import (
     ContractError,
-    EndpointError,
     ModelServerProtocolError,
     ModelServerTimeoutError,
     ModelServerUnavailableError,
     VlmcoreError,
 )
 from vlmcore.limits import ModelServerLimits
-from vlmcore.secrets import Secret, hosts_from_env, redact
+from vlmcore.secrets import REDACTED, Secret, hosts_from_env, redact
 from vlmcore.vlm.remote._addresses import base_path, parse_base
 from vlmcore.vlm.remote._codecs import Codec
 from vlmcore.vlm.remote._reading import BadAnswerError, RefusedError
@@ -251,9 +250,14 @@ class Terms:
             is_asked: Whether the server may have seen the request.
             text: What came of the answer.
         """
-        problem = self._meaning(error, is_asked=is_asked, text=text)
+        problem = self._meaning(error, is_asked=is_asked, text=self._without_key(text))
         problem.__cause__ = problem.__context__ = None
         return problem.with_traceback(None)
+
+    def _without_key(self, text: str) -> str:
+        """Take the key out of an answer that repeats it, and leave all else as it came."""
+        key = self.server.key
+        return text if key is None else text.replace(key.reveal(), REDACTED)
 
     def _meaning(self, error: Exception, *, is_asked: bool, text: str) -> VlmcoreError:
         model, origin = self.model, self.server.endpoint.origin
@@ -295,7 +299,5 @@ def _why_unreachable(error: OSError) -> str:
             return "its name is not known to the resolver"
         case ConnectionRefusedError():
             return "nothing listens there"
-        case EndpointError():
-            return str(error)
         case _:
             return f"no connection ({type(error).__name__}: {error})"

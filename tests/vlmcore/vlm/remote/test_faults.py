@@ -613,7 +613,7 @@ def test_the_key_is_in_no_text_whatever_the_server_says(words: str, place: str) 
     said = f"{words} {secret} {json.dumps(secret)} {words}"
     script = {
         "message": refuses(400, said, code=secret),
-        "stream": streams(*BEGUN, event({"error": {"message": said, "type": secret}})),
+        "stream": streams(delta(said), event({"error": {"message": said, "type": secret}})),
         "page": says(said.encode("utf-8", "replace"), kind="text/html", status=500),
         "detail": says(json.dumps({"detail": said}).encode(), status=422),
     }[place]
