@@ -14,6 +14,9 @@ import attrs
 from fuzz.answers import ANSWERS
 from golden.wire.messages import golden
 from groot_cases import CODECS, seen
+from hostile.make_weights import HEADER_BYTES, V4_BYTES
+from hostile.make_weights import st as safetensors
+from hostile.make_weights import v4 as pack_v4
 from vlmcore._net.events import EventReader
 from vlmcore._net.http_exchange import HttpExchange
 from vlmcore._net.http_parts import Head
@@ -28,9 +31,12 @@ from vlmcore.contracts.documents import (
 )
 from vlmcore.contracts.presets import find_embodiment
 from vlmcore.endpoint import Endpoint
-from vlmcore.limits import HttpLimits, MusicLimits, WireLimits
+from vlmcore.limits import HttpLimits, MusicLimits, WeightLimits, WireLimits
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import redact
+from vlmcore.weights.flashpack_format import TAIL_BYTES, parse_footer
+from vlmcore.weights.index import WeightFile
+from vlmcore.weights.safetensors_format import HEAD_BYTES, parse_header, parse_shards
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax._reading import AnswerReader
@@ -352,6 +358,29 @@ def of_answers() -> dict[str, Decoder]:
     }
 
 
+def of_weights() -> dict[str, Decoder]:
+    """Read what files of weights say: their size is what is behind the bytes and before them."""
+    limits = WeightLimits()
+    footer, header = pack_v4()[V4_BYTES:-TAIL_BYTES], safetensors()[HEAD_BYTES:-HEADER_BYTES]
+
+    def read_footer(data: bytes) -> Any:
+        file = WeightFile(name="m", size_bytes=V4_BYTES + len(data) + TAIL_BYTES)
+        return parse_footer(data, file=file, limits=limits)
+
+    def read_header(data: bytes) -> Any:
+        size = HEAD_BYTES + len(data) + HEADER_BYTES
+        return parse_header(data, file=0, size_bytes=size, limits=limits)
+
+    index = b'{"metadata":{"total_size":8},"weight_map":{"a":"m-1.safetensors"}}'
+    return {
+        "weights-footer": Decoder(real=(footer,), decode=read_footer, is_packed=False),
+        "weights-header": Decoder(real=(header,), decode=read_header, is_packed=False),
+        "weights-index": Decoder(
+            real=(index,), decode=partial(parse_shards, limits=limits), is_packed=False
+        ),
+    }
+
+
 DECODERS: Mapping[str, Decoder] = {
     **of_answers(),
     **of_openpi(),
@@ -362,4 +391,5 @@ DECODERS: Mapping[str, Decoder] = {
     **of_lines(),
     **of_music(),
     **of_zeromq(),
+    **of_weights(),
 }
