@@ -106,6 +106,8 @@ class BlockingConnection:
     def _send(self, send: Send, deadline: Deadline) -> None:
         """Send all, unless something comes before that: then the rest, where more is waited for."""
         self.is_asked = True
+        if self._is_stuck or self._unsent:  # the rest of another request would have to go first
+            raise ConnectionAbortedError
         self._unsent = [memoryview(part) for part in send.parts if part]
         self._early = self._sent_or_came(deadline)
 
