@@ -118,7 +118,7 @@ def _parts(
     """Cut what is near into chunks, and join those that are in memory already."""
     before: _Part | None = None
     for file, start, stop in _chunks(entries, budget.chunk_bytes):
-        part = _Part(file, start, stop, caches[file].holds(start, stop))
+        part = _Part(file, start, stop, bool(caches[file].holds(start, stop)))
         if before is None:
             before = part
         elif _joins(before, part, _JOINED * budget.chunk_bytes):

@@ -48,7 +48,7 @@ class PageCache(Closing):
     Which pages of an open file are in memory already.
 
     Linux tells it only to those who own the file or may write to it. To others every page looks as
-    if it were in memory, and so it does where the system has no word for it.
+    if it were in memory.
 
     Args:
         fd: A file descriptor of a regular file; it may be closed afterwards.
@@ -62,23 +62,24 @@ class PageCache(Closing):
             with contextlib.suppress(OSError, ValueError):  # no maps here, or it is shorter by now
                 self._map = mmap.mmap(fd, size_bytes, access=mmap.ACCESS_READ)
 
-    def cached_share(self, start: int, stop: int) -> float:
-        """Return how much of the bytes from *start* to *stop* is in memory, from 0 to 1."""
+    def holds(self, start: int, stop: int) -> bool | None:
+        """Say whether nearly all of some bytes is in memory; ``None`` where nobody knows."""
+        share = self.cached_share(start, stop)
+        return None if share is None else share >= _NEARLY_ALL
+
+    def cached_share(self, start: int, stop: int) -> float | None:
+        """Return how much of some bytes is in memory, from 0 to 1; ``None`` where nobody knows."""
         if self._map is None or stop <= start:
-            return 1.0
+            return None
         first = start - start % mmap.PAGESIZE
         pages = -(-(stop - first) // mmap.PAGESIZE)
         states = np.zeros(pages, np.uint8)
         base = _address(self._map)
         failed = _call("mincore", base + first, stop - first, states.ctypes.data)
-        return 1.0 if failed else float(np.count_nonzero(states & 1) / pages)
-
-    def holds(self, start: int, stop: int) -> bool:
-        """Say whether nearly all of the bytes from *start* to *stop* are in memory."""
-        return self.cached_share(start, stop) >= _NEARLY_ALL
+        return None if failed else float(np.count_nonzero(states & 1) / pages)
 
     def close(self) -> None:
-        """Give back the mapping; every page counts as in memory afterwards."""
+        """Give back the mapping; nothing is known of any page afterwards."""
         if self._map is not None:
             self._map.close()
             self._map = None

@@ -86,7 +86,7 @@ class Source(Closing):
         self._always_direct = direct is True
         wanted = direct is True or (direct is None and not self.is_remote)
         self._direct_fd = open_direct(fd) if wanted else None
-        looks = direct is None and self._direct_fd is not None
+        looks = direct is not True and not self.is_remote
         self._cache = PageCache(fd, size_bytes, looks=looks)
         self.refused_direct = wanted and self._direct_fd is None
 
@@ -97,25 +97,27 @@ class Source(Closing):
             os.close(self._direct_fd)
             self._direct_fd = None
 
-    def goes_direct(self, start: int, stop: int) -> bool:
-        """Say whether bytes *start* to *stop* are best read past the page cache, as it is now."""
-        if self._direct_fd is None or stop - start < _SECTOR:
-            return False
-        return self._always_direct or not self._cache.holds(start, stop)
+    def is_cached(self, start: int, stop: int) -> bool | None:
+        """Say whether bytes *start* to *stop* are in memory, as it is now, if that is known."""
+        return self._cache.holds(start, stop)
 
-    def read_direct(self, part: Sequence[FileRange], staging: Staging) -> bool:
+    def read_direct(
+        self, part: Sequence[FileRange], staging: Staging, *, is_cached: bool | None
+    ) -> bool:
         """
-        Read ranges that lie side by side, past the page cache.
+        Read ranges that lie side by side, past the page cache, if that is best.
 
         Returns:
-            Whether that was done; if not, the file system takes no such reads.
+            Whether that was done. If not, they are in memory, or nobody knows, or they are few, or
+            the file system takes no such reads.
 
         Raises:
             WeightsChangedError: If the file ends before them.
             WeightsError: If the system does not read it.
         """
         direct_fd = self._direct_fd
-        if direct_fd is None:
+        is_best = self._always_direct or is_cached is False
+        if direct_fd is None or not is_best or part[-1].stop - part[0].start < _SECTOR:
             return False
         try:
             if len(part) == 1 and (part[0].into.ctypes.data - part[0].start) % _SECTOR == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -82,10 +83,13 @@ class RangeReader(Closing):
 
         Args:
             part: Ranges of one file that lie side by side, as `parts_of` groups them; together at
-                most the chunk of the budget, unless it is one that is read in place.
+                most the chunk of the budget.
 
         Returns:
             What is done when the bytes are there; its exception is one of `read`.
+
+        Raises:
+            ContractError: If it is larger than a chunk.
         """
         if part[-1].stop - part[0].start > self._budget.chunk_bytes:
             raise ContractError(
@@ -128,21 +132,18 @@ class RangeReader(Closing):
     def _read_part(self, part: Part, arrived: Arrived | None = None) -> None:
         source = self._sources[part[0].file]
         size = sum(each.into.size for each in part)
-        if not self._read_direct(source, part):
-            with self._cached_readers:
+        is_cached = source.is_cached(part[0].start, part[-1].stop)
+        if source.read_direct(part, self._staging, is_cached=is_cached):
+            with self._lock:
+                self.direct_bytes += size
+        else:
+            with self._cached_readers if is_cached else contextlib.nullcontext():
                 source.read_plainly(part, self._staging)
             with self._lock:
                 self.plain_bytes += size
-        else:
-            with self._lock:
-                self.direct_bytes += size
         if arrived is not None:
             for each in part:
                 arrived(each.file, each.start, each.stop)
-
-    def _read_direct(self, source: Source, part: Part) -> bool:
-        wanted = source.goes_direct(part[0].start, part[-1].stop)
-        return wanted and source.read_direct(part, self._staging)
 
 
 def parts_of(ranges: Iterable[FileRange], chunk_bytes: int) -> Iterator[Part]:

@@ -218,11 +218,7 @@ def _for_disk(usual: ReadBudget) -> list[ReadBudget]:
 def _for_memory(usual: ReadBudget) -> list[ReadBudget]:
     """Make the budgets that are tried with pages in memory: no more copiers than cores."""
     most = min(max(os.cpu_count() or 1, 2), usual.readers)
-    return [
-        attrs.evolve(usual, cached_readers=count, direct=False)
-        for count in _IN_MEMORY
-        if count <= most
-    ]
+    return [attrs.evolve(usual, cached_readers=count) for count in _IN_MEMORY if count <= most]
 
 
 def _key(files: WeightFiles) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import pairwise
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vlmcore.errors import ContractError, WeightsChangedError, WeightsError
-from vlmcore.weights import _pages
+from vlmcore.weights import _pages, _sources
 from vlmcore.weights._arena import allocate
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.opening import WeightFiles, open_files
@@ -282,6 +283,35 @@ def test_what_is_in_memory_is_read_from_there(files: WeightFiles, path: Path) ->
         with RangeReader(files, ReadBudget(chunk_bytes=8 * SECTOR)) as reader:
             reader.read([FileRange(file=0, start=0, into=into)])
             assert is_cached == (reader.direct_bytes == 0)
+
+
+@pytest.mark.parametrize(("pages", "most"), [("in memory", 2), ("unknown", 6)])
+def test_few_readers_copy_from_memory_and_all_read_what_may_be_far(
+    files: WeightFiles, path: Path, pages: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Copies are bound by memory; a network disk, of which nothing is known, wants many reads at once.
+    """
+    path.read_bytes()
+    if pages == "unknown":
+        monkeypatch.setattr(_sources, "file_system", lambda _: "nfs4")
+    together = threading.Barrier(most)
+    read, at_once, now, lock = os.preadv, [0], [0], threading.Lock()
+
+    def note(*words: Any) -> int:
+        with lock:
+            now[0] += 1
+            at_once[0] = max(at_once[0], now[0])
+        together.wait(timeout=10)  # until as many as may are here
+        with lock:
+            now[0] -= 1
+        return read(*words)
+
+    monkeypatch.setattr(os, "preadv", note)
+    budget = ReadBudget(readers=6, cached_readers=2, chunk_bytes=SECTOR)
+    with RangeReader(files, budget) as reader:
+        reader.read([FileRange(file=0, start=0, into=allocate(12 * SECTOR))])
+    assert most == at_once[0]
 
 
 def test_a_process_that_may_not_ask_about_pages_reads_through_the_cache(
