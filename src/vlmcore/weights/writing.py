@@ -16,7 +16,7 @@ from vlmcore.errors import ContractError, WeightsCancelledError, WeightsError
 from vlmcore.weights._array_sources import source_of
 from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights.checksums import new_checksum
-from vlmcore.weights.index import TensorEntry
+from vlmcore.weights.index import TensorEntry, WeightIndex
 from vlmcore.weights.layouts import ALIGN_BYTES, Layout, lay_out_flashpack, lay_out_safetensors
 from vlmcore.weights.manifest import Manifest, Provenance, manifest_path, write_manifest
 
@@ -159,6 +159,7 @@ def write_layout(
         WeightsCancelledError: If *cancel* says so.
     """
     _require_room(path, layout.size_bytes)
+    index = layout.index(Path(path).name)  # so that it is read again as it is written
     writer = _Writer(path, layout.size_bytes, progress, cancel, checksums=manifest)
     try:
         with whole_file(path) as file:
@@ -169,10 +170,11 @@ def write_layout(
         if not manifest:
             beside.unlink(missing_ok=True)  # it would speak of the file that was there
             return Written(path=path, layout=layout, manifest=None)
-        said = writer.manifest(Path(path).name, layout, origin)
+        said = writer.manifest(index, origin)
         write_manifest(said, beside)
     except ContractError as error:
-        raise WeightsError(path, error.problem) from None
+        problem = error.problem if error.field == path else str(error)
+        raise WeightsError(path, problem) from None
     return Written(path=path, layout=layout, manifest=said)
 
 
@@ -216,9 +218,8 @@ class _Writer:
         self._pad(file, layout.payload_stop)
         self._write(file, layout.tail)
 
-    def manifest(self, name: str, layout: Layout, provenance: Provenance | None) -> Manifest:
+    def manifest(self, index: WeightIndex, provenance: Provenance | None) -> Manifest:
         digests = (self._sha256.hexdigest(),)
-        index = layout.index(name)
         return Manifest.of(index, self._checksums, sha256=digests, provenance=provenance)
 
     def _pad(self, file: BinaryIO, until: int) -> None:

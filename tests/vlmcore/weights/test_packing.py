@@ -144,7 +144,7 @@ def test_a_number_that_does_not_fit_is_an_error_and_not_infinity(tmp_path: Path)
     """
     arrays = {"fine": np.float32([np.inf, np.nan, 1]), "large": np.float32([1, 1e6])}
     write_safetensors(arrays, tmp_path / "m.safetensors", manifest=False)
-    with pytest.raises((ContractError, WeightsError), match="beyond float16"):
+    with pytest.raises(WeightsError, match="'large': got numbers beyond float16"):
         pack(tmp_path / "m.safetensors", tmp_path / "m.flashpack", dtype="float16")
     assert [tmp_path / "m.safetensors"] == list(tmp_path.iterdir())
 

@@ -286,6 +286,15 @@ def test_a_file_for_which_there_is_no_room_is_not_begun(
     assert [] == list(tmp_path.iterdir())
 
 
+def test_a_file_of_a_name_that_would_not_be_read_is_not_written(tmp_path: Path) -> None:
+    """
+    It is told before there is one.
+    """
+    with pytest.raises(ContractError, match="control characters"):
+        write_pack(one_dtype(), tmp_path / "a\nb")
+    assert [] == list(tmp_path.iterdir())
+
+
 def test_a_folder_that_is_not_there_is_an_error_of_the_file(tmp_path: Path) -> None:
     """
     It names the path.
