@@ -240,3 +240,16 @@ def model(asked: Asked) -> Iterator[bytes]:
     yield chunk(usage(len(tokens)))
     yield chunk(DONE)
     yield END
+
+
+def said(kind: str, **fields: Any) -> bytes:
+    """Write an event of Anthropic or of OpenAI's responses."""
+    return f"event: {kind}\n".encode() + event({"type": kind, **fields})
+
+
+MESSAGE_OF_ANTHROPIC = (
+    said("message_start", message={"id": "msg_1", "model": "m", "usage": {"input_tokens": 9}}),
+    said("content_block_delta", index=0, delta={"type": "text_delta", "text": "A dog"}),
+    said("message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 2}),
+    said("message_stop"),
+)

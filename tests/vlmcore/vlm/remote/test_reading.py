@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model_server_cases import DONE, delta, event, usage
+from model_server_cases import DONE, delta, event, said, usage
 from vlmcore._net.http_parts import Head
 from vlmcore.limits import ModelServerLimits
 from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
@@ -208,10 +208,6 @@ def test_usage_may_come_with_the_last_piece_or_after_it() -> None:
 
 
 # --- Anthropic
-
-
-def said(kind: str, **fields: Any) -> bytes:
-    return f"event: {kind}\n".encode() + event({"type": kind, **fields})
 
 
 MESSAGE = [
