@@ -2,7 +2,8 @@
 How fast are weights loaded, beside other loaders and beside what the disk and the memory give?
 
 Each load is a process of its own; the ways are taken in turns, every other round in the other
-order. Before each, memory is touched and freed, so that a virtual machine has it from its host.
+order. Just before its clock starts, each touches memory and frees it, so that a virtual machine has
+it from its host: what was free for some seconds may have gone back there.
 Cold means that no page of the files is in the page cache of this system, which is verified; a host
 around it may still have them. Prints the median and the spread of each, its ratio to the limit, the
 seconds of processors that it took, which a busy machine does not change much, and the peak of its
@@ -30,8 +31,6 @@ import numpy as np
 from loads import WAYS
 
 HERE = Path(__file__).parent
-TOUCH = "import mmap,sys; m = mmap.mmap(-1, int(sys.argv[1]), flags=34); m.madvise(14)\n"
-TOUCH += "for at in range(0, len(m), 4096): m[at] = 1"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,12 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for turn in range(options.rounds):
             for way in options.ways[:: -1 if turn % 2 else 1]:
                 for state in ("cold", "warm"):
-                    prepare(options.folder, state, options.touch_gigabytes)
-                    result = load(way, options.folder, is_first=turn == 0 and state == "cold")
+                    prepare(options.folder, state)
+                    more = ["--digest"] if turn == 0 and state == "cold" else []
+                    more += ["--touch-gigabytes", str(options.touch_gigabytes)]
+                    result = load(way, options.folder, more)
                     if "digest" in result:
                         digests[way] = str(result["digest"])
                     measured.setdefault((way, state), []).append(result)
-                    print(f"{turn} {state} {way}: {result['seconds']:.3f} s", file=sys.stderr)
+                    took = f"{result['seconds']:.3f} s, CPU {result['cpu_seconds']:.3f} s"
+                    print(f"{turn} {state} {way}: {took}", file=sys.stderr, flush=True)
     show([way for way in options.ways if (way, "warm") in measured], measured)
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores")
     if len(set(digests.values())) > 1:
@@ -61,11 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def prepare(folder: Path, state: str, gigabytes: float) -> None:
-    """Bring the page cache and the memory of the machine into a known state."""
-    subprocess.run(
-        [sys.executable, "-c", TOUCH, str(int(gigabytes * 1e9) // 4096 * 4096)], check=True
-    )
+def prepare(folder: Path, state: str) -> None:
+    """Bring the page cache into a known state."""
     for path in (folder / "model.safetensors", folder / "model.flashpack"):
         fd = os.open(path, os.O_RDONLY)
         size = os.fstat(fd).st_size
@@ -95,11 +94,11 @@ def cached_share(fd: int, size: int) -> float:
         return float((states & 1).mean())
 
 
-def load(way: str, folder: Path, *, is_first: bool) -> dict[str, float]:
+def load(way: str, folder: Path, more: list[str]) -> dict[str, float]:
     """Load in a process of its own, whose waiting threads leave the processors to others."""
-    words = [sys.executable, str(HERE / "loads.py"), way, str(folder)]
+    words = [sys.executable, str(HERE / "loads.py"), way, str(folder), *more]
     ended = subprocess.run(
-        [*words, "--digest"] if is_first else words,
+        words,
         capture_output=True,
         text=True,
         check=False,

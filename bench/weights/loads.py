@@ -31,10 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("way", choices=sorted(WAYS))
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--touch-gigabytes", type=float, default=0.0)
     parser.add_argument("--digest", action="store_true", help="of all tensors, after the clock")
     options = parser.parse_args(arguments)
     load = WAYS[options.way]()
-    before = resident_peak()
+    before = touch_and_free(int(options.touch_gigabytes * 1e9))
     started, cpu_started = time.perf_counter(), time.process_time()
     tensors = load(options.folder)
     seconds, cpu_seconds = time.perf_counter() - started, time.process_time() - cpu_started
@@ -53,6 +54,14 @@ def resident_peak() -> int:
     """Return the most memory that was resident at once so far, in bytes."""
     with Path("/proc/self/status").open(encoding="ascii") as file:
         return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+
+
+def touch_and_free(nbytes: int) -> int:
+    """Have the host give memory, free it, and return what is resident then, the new peak."""
+    if nbytes:
+        resident(nbytes).release()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return resident_peak()
 
 
 def digest(tensors: Mapping[str, Any]) -> str:
@@ -205,7 +214,7 @@ def resident(nbytes: int) -> memoryview:
     """Allocate memory in large pages, and touch it."""
     memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
-    memory[::4096] = bytes(len(memory) // 4096)
+    np.frombuffer(memory, np.uint8)[::4096] = 1
     return memoryview(memory)
 
 
