@@ -82,12 +82,12 @@ class JsonStream:
         try:
             found, length = (_DECODER if most <= _ENTRY else _WIDE_DECODER).raw_decode(window)
         except json.JSONDecodeError as error:
-            if len(window) == most and error.pos >= most - _DIGITS:
-                raise ContractError(
-                    "JSON", f"got a member of more than {most} characters at {self._at}"
-                ) from None
-            where = self._at + error.pos
-            raise ContractError("JSON", f"got {error.msg} at character {where}") from None
+            if len(window) == most and (error.pos >= most - _DIGITS or "string" in error.msg):
+                problem = f"got a member of more than {most} characters at {self._at}"
+            else:
+                what, where = error.msg.removesuffix(" at"), self._at + error.pos
+                problem = f"got {what} at character {where}"
+            raise ContractError("JSON", problem) from None
         except RecursionError:
             raise ContractError("JSON", f"got values nested too deep at {self._at}") from None
         self._at = _past_space(self._text, self._at + length)
