@@ -140,11 +140,7 @@ class GrootServer(Server):
             token=api_token,
             limits=limits or WireLimits(),
         )
-        told = attrs.evolve(runtime.info, metadata={})
-        if join_states:
-            _require_joined(runtime.info, self._codec.modalities, layout)
-            told = attrs.evolve(told, state_names=None)  # a client has a state of one step
-        said = metadata_from_info(told)
+        said = metadata_from_info(_told(runtime.info, self._codec, join_states=join_states))
         self._pong = self._codec.encode_pong(said)
         self._modalities = self._codec.encode_modalities()
         self._listener = Listener(
@@ -233,14 +229,20 @@ class GrootServer(Server):
         return attrs.evolve(call.observation, state=call.states.ravel())
 
 
-def _require_joined(info: PolicyInfo, modalities: PolicyModalities, layout: GrootLayout) -> None:
-    steps = 1 if modalities.state is None else len(modalities.state.delta_indices)
-    if info.state_names is not None and len(info.state_names) != steps * layout.state_count:
+def _told(info: PolicyInfo, codec: GrootCodec, *, join_states: bool) -> PolicyInfo:
+    """Say what clients are told of the policy: their state is that of one step."""
+    told = attrs.evolve(info, metadata={})
+    if not join_states or info.state_names is None:
+        return told
+    state, count = codec.modalities.state, codec.layout.state_count
+    steps = 1 if state is None else len(state.delta_indices)
+    if len(info.state_names) != steps * count:
         raise ContractError(
             "join_states",
             f"got True for {info.name!r} with {len(info.state_names)} state_names, expected "
-            f"{steps * layout.state_count}: {steps} steps of {layout.state_count} numbers",
+            f"{steps * count}: {steps} steps of {count} numbers",
         )
+    return attrs.evolve(told, state_names=None)
 
 
 def _require_whole(layout: GrootLayout) -> None:
