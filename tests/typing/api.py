@@ -149,6 +149,8 @@ def reasons(answer: vlmcore.Generation) -> str:
             return "stopped"
         case vlmcore.StopReason.REPETITION:
             return "in a loop"
+        case vlmcore.StopReason.FILTERED:
+            return "withheld"
 
 
 def protocols(prompt: vlmcore.Prompt) -> None:

@@ -18,6 +18,7 @@ from vlmcore.vlm.remote._making import make_terms
 from vlmcore.vlm.remote.pictures import PictureRules
 from vlmcore.vlm.remote.providers import ServerProtocol
 from vlmcore.vlm.remote.retrying import Retries
+from vlmcore.vlm.structure import required
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,7 +49,7 @@ class AsyncGenerationStream(AsyncIterator[str]):
         async for each in self._pieces:
             if isinstance(each, str):
                 return each
-            self._result = each
+            self._result = required(each)
         raise StopAsyncIteration
 
     async def __aenter__(self) -> Self:

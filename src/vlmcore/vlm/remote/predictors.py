@@ -168,7 +168,7 @@ class ServerPredictor(Closing):
         makes servers stop. Errors are those of `generate`, raised where the next piece is asked
         for; the pieces that came before are in them.
         """
-        return self._streamed(prompt, options, cancel, streams=True)
+        return self._streamed(prompt, options, cancel, streams=True, is_last=True)
 
     def generate_many(
         self,
@@ -229,6 +229,7 @@ class ServerPredictor(Closing):
         cancel: CancelToken | None,
         *,
         streams: bool,
+        is_last: bool = False,
     ) -> GenerationStream:
         self._require_open()
         require_call([prompt], options)
@@ -236,7 +237,8 @@ class ServerPredictor(Closing):
         left = CancelToken()
         tokens = (*cancel_tokens(cancel), self._closing, left)
         return GenerationStream(
-            self._pieces(prompt, options, tokens, streams=streams), stop=left.cancel
+            self._pieces(prompt, options, tokens, streams=streams, is_last=is_last),
+            stop=left.cancel,
         )
 
     def _pieces(
@@ -246,6 +248,7 @@ class ServerPredictor(Closing):
         tokens: Sequence[CancelToken],
         *,
         streams: bool,
+        is_last: bool,
     ) -> Generator[str, None, Generation]:
         terms, began_s = self._terms, time.monotonic()
         deadline = Deadline(terms.options.timeout_s)
@@ -266,7 +269,8 @@ class ServerPredictor(Closing):
             steps = answer_steps(terms, call, talk)
             stack.callback(steps.close)
             generation = yield from connection.run(steps, deadline)
-        return structured(generation, options, model=terms.model)
+        answer = structured(generation, options, model=terms.model)
+        return required(answer) if is_last else answer  # what was shown cannot be mended
 
     def _taken(self) -> tuple[BlockingConnection, Talk]:
         """Take a connection that another call left, if the server has kept it too."""

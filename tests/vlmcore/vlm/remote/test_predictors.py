@@ -355,6 +355,30 @@ def test_an_answer_that_does_not_fit_is_sent_back_once_where_that_is_wanted() ->
             asyncio.run(ask(server.url))
 
 
+def test_a_stream_that_ends_with_other_json_is_an_error_at_its_end() -> None:
+    """
+    Its pieces were shown already, so it is not sent back.
+    """
+    options = GenerationOptions(output=DOG)
+
+    async def ask(url: str) -> None:
+        async with (
+            AsyncOpenAICompatiblePredictor(url, model="m") as predictor,
+            predictor.stream(PROMPT, options) as stream,
+        ):
+            _ = [piece async for piece in stream]
+
+    with serving(answers('{"title": "Rex"}')) as server:
+        with (
+            OpenAICompatiblePredictor(server.url, model="m") as predictor,
+            pytest.raises(StructureError, match="name"),
+        ):
+            list(predictor.stream(PROMPT, options))
+        with pytest.raises(StructureError, match="name"):
+            asyncio.run(ask(server.url))
+    assert 2 == len(server.asked)
+
+
 # --- many
 
 
