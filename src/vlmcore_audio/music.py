@@ -15,8 +15,9 @@ import attrs
 
 from vlmcore._arrays import require_member
 from vlmcore._net.public_urls import PublicUrl
+from vlmcore._optional import optional_dependency
 from vlmcore._whole_files import what_failed
-from vlmcore.errors import ContractError
+from vlmcore.errors import ContractError, MediaError
 from vlmcore.limits import MusicLimits, require_at_most
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import SAMPLE_RATES_HZ, Container
@@ -31,6 +32,10 @@ __all__ = [
 ]
 
 _BITRATES_KBPS = (32, 64, 128, 256)
+
+_REFERENCE_S = (6.0, 360.0)
+_PADDING_S = 0.2  # encoders of MP3 add some silence
+_UNTOLD = 1 << 62  # frames: a FLAC that was streamed says that it has more
 
 _LIMITS = MusicLimits()
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+/-]{0,100}(?:;[A-Za-z0-9.+=-]{1,100})*;base64,")
@@ -87,7 +92,7 @@ def _plain(value: Any) -> Any:
 @attrs.frozen(kw_only=True, repr=False)
 class Reference:
     """
-    The recording that a cover is made of: exactly one of four.
+    The recording that a cover is made of, of 6 s to 6 min: exactly one of four.
 
     Attributes:
         url: An address of the internet, ``https``; the service fetches it.
@@ -135,12 +140,17 @@ class Reference:
         Give the recording in Base64, which is *base64*, or what is in *file* now.
 
         Raises:
-            ContractError: If the file is none, is too large, or cannot be read.
+            ContractError: If the file is none, is too large, or cannot be read; or if the recording
+                says that it is shorter than 6 s, or longer than 6 min.
+            MissingDependencyError: If soundfile is not installed.
         """
         if self.base64 is not None:
+            _require_duration("base64", b64decode(self.base64))
             return self.base64
         assert self.file is not None
-        return b64encode(_bytes_of(self.file, _LIMITS.max_reference_bytes)).decode()
+        data = _bytes_of(self.file, _LIMITS.max_reference_bytes)
+        _require_duration("file", data)
+        return b64encode(data).decode()
 
 
 _REFERENCES = tuple(field.name for field in attrs.fields(Reference))
@@ -293,6 +303,20 @@ def _require_base64(text: str) -> None:
         raise ContractError(
             "base64", "got text that is no Base64, expected A-Z, a-z, 0-9, + and /, padded with ="
         ) from None
+
+
+def _require_duration(field: str, data: bytes) -> None:
+    """Check how long a recording is that says so; of others the service knows more."""
+    with optional_dependency("audio", "soundfile"):
+        from vlmcore_audio import _soundfile  # noqa: PLC0415 - the door
+    try:
+        header = _soundfile.probe(data, source=field)
+    except MediaError:
+        return
+    least_s, most_s = _REFERENCE_S
+    duration_s = header.frames / header.sample_rate_hz
+    if 0 < header.frames < _UNTOLD and not least_s <= duration_s <= most_s + _PADDING_S:
+        raise ContractError(field, f"got {duration_s:.3f} s, expected {least_s:g} to {most_s:g} s")
 
 
 def _bytes_of(file: Path, most: int) -> bytes:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
-from vlmcore.errors import ContractError, EndpointError, LimitExceededError
+from vlmcore.errors import (
+    ContractError,
+    EndpointError,
+    LimitExceededError,
+    MissingDependencyError,
+)
 from vlmcore_audio.containers import Container
 from vlmcore_audio.music import AudioFormat, MusicRequest, Reference
 
@@ -173,3 +182,74 @@ def test_a_file_is_read_when_it_is_sent(tmp_path: Path) -> None:
     path = tmp_path / "song.mp3"
     path.write_bytes(b"abc")
     assert b64encode(b"abc").decode() == Reference(file=str(path)).encoded()
+
+
+def recording(kind: str, seconds: float) -> bytes:
+    """Silence, at a rate that keeps it small."""
+    out = io.BytesIO()
+    with soundfile.SoundFile(out, "w", 8000, 1, format=kind) as file:
+        for part in np.array_split(np.zeros(round(8000 * seconds)), 60):  # Vorbis takes no more
+            file.write(part)
+    return out.getvalue()
+
+
+def given(way: str, data: bytes, folder: Path) -> Reference:
+    if way == "base64":
+        return Reference(base64=b64encode(data).decode())
+    path = folder / "recording"
+    path.write_bytes(data)
+    return Reference(file=path)
+
+
+@pytest.mark.parametrize("way", ["file", "base64"])
+@pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
+@pytest.mark.parametrize("seconds", [5.9, 361.0])
+def test_a_recording_that_is_too_short_or_too_long_is_refused(
+    way: str, kind: str, seconds: float, tmp_path: Path
+) -> None:
+    """
+    Six seconds to six minutes: the service would refuse it after it was sent.
+    """
+    reference = given(way, recording(kind, seconds), tmp_path)
+    with pytest.raises(ContractError, match=rf"{way}: got {seconds:.3f} s, expected 6 to 360 s"):
+        reference.encoded()
+
+
+@pytest.mark.parametrize("way", ["file", "base64"])
+@pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
+@pytest.mark.parametrize("seconds", [6.0, 360.0])
+def test_a_recording_may_last_from_six_seconds_to_six_minutes(
+    way: str, kind: str, seconds: float, tmp_path: Path
+) -> None:
+    """
+    Both included.
+    """
+    data = recording(kind, seconds)
+    assert b64encode(data).decode() == given(way, data, tmp_path).encoded()
+
+
+def test_a_recording_that_does_not_say_how_long_it_is_is_left_to_the_service(
+    tmp_path: Path,
+) -> None:
+    """
+    As one that was streamed, or that cannot be read here.
+    """
+    flac = bytearray(recording("FLAC", 7.0))
+    flac[21] &= 0xF0  # the number of samples, of 36 bits: 0 stands for any
+    flac[22:26] = bytes(4)
+    wav = bytearray(recording("WAV", 7.0))
+    wav[40:44] = bytes(4)
+    for data in (bytes(flac), bytes(wav), b"\0\0\0\x20ftypM4A " + bytes(99)):
+        assert b64encode(data).decode() == given("file", data, tmp_path).encoded()
+
+
+def test_a_recording_needs_what_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    What is missing is named, with what brings it.
+    """
+    reference = given("file", recording("WAV", 7.0), tmp_path)
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    monkeypatch.delitem(sys.modules, "vlmcore_audio._soundfile", raising=False)
+    monkeypatch.delattr("vlmcore_audio._soundfile", raising=False)
+    with pytest.raises(MissingDependencyError, match=r"vlmcore\[audio\]"):
+        reference.encoded()

@@ -113,7 +113,7 @@ def test_a_cover_of_a_file_is_made(minimax: ScriptedMiniMax, tmp_path: Path) -> 
     The file goes with the request.
     """
     song, path = tmp_path / "song.wav", tmp_path / "cover.ogg"
-    song.write_bytes(encoded("WAV"))
+    song.write_bytes(encoded("WAV", tone(6.0)))
     minimax.scripts = [streams(event(encoded("WAV").hex()), DONE)]
     words = ["cover", "--prompt", "slow bossa nova", "--file", str(song), "--seed", "7"]
     assert main(["music", *words, "-o", str(path)]) == 0

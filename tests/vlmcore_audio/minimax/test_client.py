@@ -37,8 +37,10 @@ from music_cases import (
     says,
     stream_head,
     streams,
+    tone,
 )
 from vlmcore._net.http_exchange import HttpExchange
+from vlmcore.cli import main
 from vlmcore.errors import (
     ContractError,
     MusicBlockedError,
@@ -321,6 +323,25 @@ def test_a_slow_drip_ends_at_the_deadline(generate: Generate, minimax: ScriptedM
     assert minimax.is_left.wait(10)
 
 
+def test_a_call_may_take_ten_minutes_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Music takes minutes to be made: both clients wait for 600 s, and so does the command.
+    """
+    monkeypatch.setenv("MINIMAX_API_KEY", KEY)
+    told: list[float] = []
+
+    def refused(terms: Terms, *_: Any) -> Any:
+        told.append(terms.timeout_s)
+        raise MusicError("MiniMax", "no")
+
+    assert (600.0, 600.0) == (MiniMaxMusic()._terms.timeout_s, AsyncMiniMaxMusic()._terms.timeout_s)
+    monkeypatch.setattr("vlmcore_audio.minimax.client.music_call", refused)
+    words = ["music", "generate", "--prompt", "x", "--instrumental", "-o", "song.mp3"]
+    assert 1 == main(words)
+    assert 1 == main([*words, "--timeout", "1800"])
+    assert [600.0, 1800.0] == told
+
+
 def test_another_thread_cancels_a_call(minimax: ScriptedMiniMax) -> None:
     """
     And the connection ends with it; the client can be used again.
@@ -508,7 +529,7 @@ def test_a_recording_is_looked_at_and_covered(minimax: ScriptedMiniMax, tmp_path
     What the service calls it and its lyrics go into the request for the cover.
     """
     song = tmp_path / "song.wav"
-    song.write_bytes(WAV)
+    song.write_bytes(encoded("WAV", tone(6.0)))
     told = {"cover_feature_id": "f-7", "formatted_lyrics": "[Verse]\nla la la", "audio_duration": 9}
     minimax.scripts = [
         says(json.dumps({**told, "base_resp": {"status_code": 0}}).encode()),
