@@ -32,8 +32,7 @@ class AsyncZmqPolicy(AsyncStreamClient[Parts, bytes]):
         >>> import asyncio
         >>> from vlmcore.contracts.presets import find_embodiment
         >>> from vlmcore.testing import example_observation
-        >>> from vlmcore_robotics.wire._blobs import Parts
-    from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
+        >>> from vlmcore_robotics.wire.groot_layout import ActionStream, StateSlice, VideoKey
         >>> robot = find_embodiment("generic_7dof_joint_gripper")
         >>> layout = GrootLayout(
         ...     video=[VideoKey(key=name, camera=name) for name in robot.camera_names],
