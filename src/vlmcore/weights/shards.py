@@ -56,7 +56,7 @@ def load_shards(
     """
     with optional_dependency("local", "torch"):
         from vlmcore.weights._torch import sharing  # noqa: PLC0415 - a door
-    return sharing.load_together(
+    tensors, report = sharing.load_together(
         path,
         group=group,
         device=device,
@@ -65,3 +65,4 @@ def load_shards(
         budget=budget or ReadBudget(),
         limits=limits,
     )
+    return LoadedTensors(tensors, report)

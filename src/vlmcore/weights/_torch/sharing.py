@@ -16,7 +16,6 @@ from vlmcore.weights._torch.reading import Reading, open_device
 from vlmcore.weights._torch.staging import Ring
 from vlmcore.weights._torch.tensors import wanted_dtypes
 from vlmcore.weights.budget import ReadBudget
-from vlmcore.weights.modules import LoadedTensors
 from vlmcore.weights.opening import WeightFiles, open_files
 from vlmcore.weights.ranges import RangeReader
 from vlmcore.weights.report import LoadReport, Way
@@ -33,9 +32,12 @@ def load_together(
     names: Collection[str] | None,
     budget: ReadBudget,
     limits: WeightLimits | None,
-) -> LoadedTensors:
+) -> tuple[dict[str, torch.Tensor], LoadReport]:
     """
     Load tensors together with other ranks; see `vlmcore.weights.shards.load_shards`.
+
+    Returns:
+        The tensors by name, and what was done.
 
     Raises:
         WeightsError: If a rank cannot.
@@ -86,7 +88,7 @@ class _Share:
         self._reader = opened.enter_context(RangeReader(self._files, self._budget))
         return repr((entries, self._ring.chunk_bytes)).encode()
 
-    def run(self, path: str) -> LoadedTensors:
+    def run(self, path: str) -> tuple[dict[str, torch.Tensor], LoadReport]:
         """Read this rank's share, and get those of the others."""
         prepared = time.perf_counter()
         index = self._files.index
@@ -109,4 +111,4 @@ class _Share:
         )
         tensors = {name: flat.reshape(index[name].shape) for name, flat in self._flat.items()}
         aliases = index.aliases
-        return LoadedTensors({n: tensors[aliases.get(n, n)] for n in self._asked}, report)
+        return {name: tensors[aliases.get(name, name)] for name in self._asked}, report
