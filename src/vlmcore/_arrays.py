@@ -174,6 +174,8 @@ def as_tuple(value: Any) -> Any:
     """
     if not isinstance(value, Iterable) or isinstance(value, str):
         return value
+    if type(value) is tuple and {*map(type, value)} == {str}:  # what it mostly is
+        return value
     try:  # a text of another class may say what it is equal to
         return tuple(str.__str__(each) if isinstance(each, str) else each for each in value)
     except TypeError:

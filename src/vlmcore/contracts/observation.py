@@ -87,7 +87,7 @@ class Observation:
     @property
     def history(self) -> int:
         """How many frames the cameras show, ``T``."""
-        return max(len(frames) for frames in self.images.values())
+        return max(map(len, self.images.values()))
 
     def frames(self, camera: str) -> UInt8Array:
         """

@@ -51,7 +51,7 @@ def words_of(error: Any, token: Secret | None) -> str:
 
 def chunk_without(chunk: ActionChunk, token: Secret | None) -> ActionChunk:
     """Take the token out of what a server says beside its actions, should it repeat it."""
-    if token is None:
+    if token is None or not chunk.metadata:
         return chunk
     return attrs.evolve(chunk, metadata=without(thawed(chunk.metadata), token))
 

@@ -23,7 +23,7 @@ from vlmcore_robotics.wire.ndarrays import (
     spelled_number,
 )
 
-__all__ = ["FrameWriter"]
+__all__ = ["FrameWriter", "written_text"]
 
 _INTEGERS = (  # the shortest form that a whole number fits in
     (range(0x80), 0x00, struct.Struct(">B")),
@@ -146,6 +146,16 @@ class FrameWriter:
         require_at_most("max_depth", depth, self.limits.max_depth)
         require_at_most("max_entries", entries, self.limits.max_entries)
         self.parts.append(bytes((short | entries,)) if entries < 0x10 else _head(entries, codes))
+
+
+def written_text(value: str) -> bytes:
+    """
+    Write a text.
+
+    Raises:
+        ContractError: If it cannot be encoded.
+    """
+    return _text(value)[1]
 
 
 def _text(value: str) -> tuple[int, bytes]:

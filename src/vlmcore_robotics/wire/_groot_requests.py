@@ -1,4 +1,4 @@
-"""Observations out of requests of GR00T, at the server's end, and keys with and without maps."""
+"""What stands in requests and answers of GR00T, and keys with and without maps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vlmcore.errors import ContractError
 from vlmcore_robotics.wire.groot_layout import GrootLayout, StateSlice
 from vlmcore_robotics.wire.groot_modalities import PolicyModalities
 
-__all__ = ["flattened", "nested", "observation_from", "unprefixed"]
+__all__ = ["actions_from", "actions_of", "flattened", "nested", "observation_from"]
 
 _WITH_PREFIX = ("video", "state", "action")
 
@@ -50,17 +50,39 @@ def nested(flat: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-def unprefixed(flat: Mapping[str, Any], modality: str) -> dict[str, Any]:
+def actions_from(pair: Any, *, is_flat: bool) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """
-    Take the prefix of *modality* off the keys that have it, and keep the others.
+    Take an answer apart: the actions by their streams, and what is told beside them.
 
     Raises:
-        ContractError: If a key is there with the prefix and without.
+        ContractError: If it is something else, or a key is there with a prefix and without.
     """
-    plain = {key.removeprefix(f"{modality}."): value for key, value in flat.items()}
-    if len(plain) < len(flat):
-        raise ContractError(modality, f"got keys with {modality!r} before them and without")
-    return plain
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise ContractError("answer", f"got {type(pair).__name__}, expected [action, info]")
+    actions, info = pair
+    if not isinstance(actions, Mapping) or not isinstance(info, (Mapping, type(None))):
+        raise ContractError("answer", "got other things, expected maps of actions and of info")
+    return _unprefixed(actions, "action") if is_flat else actions, info
+
+
+def actions_of(
+    values: Float64Array, streams: Mapping[str, int], *, is_flat: bool
+) -> dict[str, Any]:
+    """
+    Lay out actions as streams: float32, a batch of one.
+
+    Raises:
+        ContractError: If there is a number that float32 cannot hold.
+    """
+    with np.errstate(over="ignore"):
+        narrow = values.astype("<f4")
+    if (np.isinf(narrow) & np.isfinite(values)).any():
+        raise ContractError("chunk", "got numbers that float32 cannot hold, expected smaller ones")
+    actions, start = {}, 0
+    for key, width in streams.items():
+        actions[f"action.{key}" if is_flat else key] = narrow[np.newaxis, :, start : start + width]
+        start += width
+    return actions
 
 
 def observation_from(
@@ -105,6 +127,14 @@ def observation_from(
         captured_at_s=captured_at_s,
     )
     return observation, states
+
+
+def _unprefixed(flat: Mapping[str, Any], modality: str) -> dict[str, Any]:
+    """Take the prefix of *modality* off the keys that have it, and keep the others."""
+    plain = {key.removeprefix(f"{modality}."): value for key, value in flat.items()}
+    if len(plain) < len(flat):
+        raise ContractError(modality, f"got keys with {modality!r} before them and without")
+    return plain
 
 
 def _part(request: Mapping[str, Any], modality: str, key: str) -> Any:

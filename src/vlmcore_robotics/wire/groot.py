@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from vlmcore._arguments import require_switch
 from vlmcore._arrays import Float64Array, require_member, require_name
@@ -28,8 +27,15 @@ from vlmcore.limits import ContractLimits, WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.wire._blame import blamed, chunk_without, without
 from vlmcore_robotics.wire._blobs import Parts
-from vlmcore_robotics.wire._groot_requests import flattened, nested, observation_from, unprefixed
-from vlmcore_robotics.wire.frames import FrameKind, encode_frame
+from vlmcore_robotics.wire._groot_forms import KnownForms
+from vlmcore_robotics.wire._groot_requests import (
+    actions_from,
+    actions_of,
+    flattened,
+    nested,
+    observation_from,
+)
+from vlmcore_robotics.wire.frames import FrameKind, frame_parts
 from vlmcore_robotics.wire.groot_calls import (
     GrootEndpoint,
     call_parts,
@@ -71,8 +77,8 @@ class GrootCodec:
     """
     Turns observations and action chunks into the messages of GR00T, and back.
 
-    Arrays are read in every spelling, whatever the dialect. It holds no connection and no state,
-    and is safe for threads.
+    Arrays are read in every spelling, whatever the dialect. It holds no connection, and of what it
+    wrote and read only how it looked; it is safe for threads.
 
     Attributes:
         policy: What the policy is called in chunks and errors.
@@ -98,6 +104,7 @@ class GrootCodec:
     missing_history: MissingHistory = MissingHistory.REFUSE
     token: Secret | None = None
     limits: WireLimits = attrs.field(factory=WireLimits)
+    _forms: KnownForms = attrs.field(init=False, factory=KnownForms, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         require_name("policy", self.policy, max_characters=ContractLimits().max_name_characters)
@@ -168,8 +175,9 @@ class GrootCodec:
         request = self.layout.request_from(
             [*past, observation], self.modalities, missing=self.missing_history
         )
-        data: Mapping[str, Any] = flattened(request) if self.is_flat else request
-        return self._call(GrootEndpoint.GET_ACTION, data, options)
+        if options is not None:
+            return self._question(request, options)
+        return self._forms.write(request, self._question, self.limits)
 
     def encode_reset(self, options: Mapping[str, Any] | None = None) -> bytes:
         """
@@ -196,9 +204,7 @@ class GrootCodec:
             PolicyRefusedError: If the policy failed, or the token is wrong.
             PolicyProtocolError: If it is no answer with the declared streams.
         """
-        said = read_reply(frame, policy=self.policy, token=self.token, limits=self.limits)
-        chunk = blamed(self.policy, self.token, lambda: self._chunk(said, observed_at_s))
-        return chunk_without(chunk, self.token)
+        return blamed(self.policy, self.token, lambda: self._chunk(frame, observed_at_s))
 
     def decode_reset(self, frame: bytes) -> dict[str, Any]:
         """
@@ -271,18 +277,7 @@ class GrootCodec:
             raise ContractError(
                 "chunk", f"got the names {chunk.names!r:.200}, expected {names!r:.200}"
             )
-        with np.errstate(over="ignore"):
-            values = chunk.values.astype("<f4")
-        if (np.isinf(values) & np.isfinite(chunk.values)).any():
-            raise ContractError(
-                "chunk", "got numbers that float32 cannot hold, expected smaller ones"
-            )
-        actions, start = {}, 0
-        for key, width in self.layout.streams.items():
-            actions[key] = values[np.newaxis, :, start : start + width]
-            start += width
-        if self.is_flat:
-            actions = {f"action.{key}": part for key, part in actions.items()}
+        actions = actions_of(chunk.values, self.layout.streams, is_flat=self.is_flat)
         if self.dialect is GrootDialect.N1_5:
             return self._reply(actions)
         return self._reply([actions, dict(info or {})])
@@ -302,6 +297,12 @@ class GrootCodec:
     def encode_failure(self, words: str) -> bytes:
         """Write that something failed; *words* are what the client may know."""
         return encode_failure(words, limits=self.limits)
+
+    def _question(
+        self, request: Mapping[str, Any], options: Mapping[str, Any] | None = None
+    ) -> Parts:
+        data = flattened(request) if self.is_flat else request
+        return self._call(GrootEndpoint.GET_ACTION, data, options)
 
     def _call(
         self,
@@ -324,21 +325,26 @@ class GrootCodec:
         )
 
     def _reply(self, value: Any, kind: FrameKind = FrameKind.RESPONSE) -> bytes:
-        spelling = self.dialect.spelling
-        return encode_frame(value, kind=kind, spelling=spelling, limits=self.limits)
+        return b"".join(self._reply_parts(value, kind))
 
-    def _chunk(self, said: Any, observed_at_s: float) -> ActionChunk:
+    def _reply_parts(self, value: Any, kind: FrameKind = FrameKind.RESPONSE) -> Parts:
+        return frame_parts(value, kind=kind, spelling=self.dialect.spelling, limits=self.limits)
+
+    def _chunk(self, frame: bytes, observed_at_s: float) -> ActionChunk:
+        known = self._forms.read(frame, observed_at_s)
+        if known is not None:
+            return known
+        said = read_reply(frame, policy=self.policy, token=self.token, limits=self.limits)
         pair = [said, {}] if self.dialect is GrootDialect.N1_5 else said
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ContractError("answer", f"got {type(said).__name__}, expected [action, info]")
-        actions, info = pair
-        if not isinstance(actions, Mapping) or not isinstance(info, (Mapping, type(None))):
-            raise ContractError("answer", "got other things, expected maps of actions and of info")
-        return chunk_from_response(
-            [unprefixed(actions, "action") if self.is_flat else actions, info],
+        actions, info = actions_from(pair, is_flat=self.is_flat)
+        chunk = chunk_from_response(
+            [actions, info],
             names=self.layout.action_names,
             source=self.policy,
             observed_at_s=observed_at_s,
             streams=self.layout.streams,
             axes=ResponseAxes.BATCH,
         )
+        chunk = chunk_without(chunk, self.token)
+        self._forms.learn(frame, actions, chunk, lambda: self._reply_parts(said))
+        return chunk
