@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from typing import Any
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed, ProtocolError
-from websockets.frames import Frame
+from websockets.frames import DATA_OPCODES, Frame
 from websockets.http11 import Request, Response
 from websockets.server import ServerProtocol
 
@@ -22,9 +23,20 @@ from vlmcore_robotics.wire._pieces import Pieces
 
 __all__ = ["Listener", "Visit"]
 
-_CLOSE_TIMEOUT_S = 2.0
 _HANDSHAKE_TIMEOUT_S = 10.0
 _MOST_HANDSHAKES = 64  # under way at once; the oldest gives way
+_LATE = 1008  # a code of WebSocket, of rules that are broken
+
+
+class _Due(enum.Enum):
+    """What a peer has to do in time."""
+
+    MESSAGE = "end a message that has begun to come, and is waited for"
+    TAKING = "take what it is told"
+    FAREWELL = "hang up after the farewell"
+
+
+_WITHIN_S = {_Due.MESSAGE: 30.0, _Due.TAKING: 30.0, _Due.FAREWELL: 2.0}
 
 # Writes nothing: the package writes headers at its debug level, and tracebacks of handshakes.
 _QUIET = logging.getLogger(f"{__name__}.websockets")
@@ -35,13 +47,13 @@ _QUIET.setLevel(logging.CRITICAL)
 class Visit:
     """One connection, after its handshake."""
 
-    def __init__(self, connection: ServerConnection) -> None:
+    def __init__(self, connection: _Connection) -> None:
         self._connection = connection
 
     async def receive(self) -> bytes | str | None:
-        """Wait for the next message; ``None`` once the peer is gone."""
+        """Wait for the next message; ``None`` once the peer is gone, or late with what it began."""
         try:
-            return await self._connection.recv()
+            return await self._connection.next_message()
         except ConnectionClosed:
             return None
 
@@ -107,7 +119,7 @@ class Listener:
             max_queue=1,
             ping_interval=None,  # a client that computes, or is at a breakpoint, is not gone
             open_timeout=_HANDSHAKE_TIMEOUT_S,
-            close_timeout=_CLOSE_TIMEOUT_S,
+            close_timeout=_WITHIN_S[_Due.FAREWELL],
             server_header=None,
             logger=_QUIET,
             create_connection=connection,
@@ -148,8 +160,8 @@ class _Connection(ServerConnection):
     One that holds nobody else up.
 
     It reads no more from a peer that takes no answers, whom the package pongs without end. It hangs
-    up on one that sends a flood of small frames, that stays after its farewell, or that does not
-    shake hands while others want to.
+    up on one that sends a flood of small frames, that stays after its farewell, that does not end
+    its request or take its answer in time, or that does not shake hands while others want to.
     """
 
     def __init__(
@@ -165,16 +177,42 @@ class _Connection(ServerConnection):
         self._handshakes = handshakes
         self._is_full = False
         self._is_held = False
-        self._leaving: asyncio.TimerHandle | None = None
-        self._pieces = pieces = Pieces()
-        take = protocol.recv_frame
+        self._is_awaited = False
+        self._is_within_frame = False
+        self._has_part = False
+        self._timers: dict[_Due, asyncio.TimerHandle] = {}
+        self._pieces = Pieces()
+        self._watch_frames(protocol)
+
+    def _watch_frames(self, protocol: ServerProtocol) -> None:
+        """Learn when a frame begins, for which the package first looks whether more comes."""
+        take, has_ended = protocol.recv_frame, protocol.reader.at_eof
 
         def take_some(frame: Frame) -> None:
-            if not pieces.take():
+            if not self._pieces.take():
                 raise ProtocolError("too many small frames at once")
             take(frame)
+            if frame.opcode in DATA_OPCODES:
+                self._has_part = not frame.fin
+
+        def begin_frame() -> Generator[None, None, bool]:
+            self._is_within_frame = False
+            is_end = yield from has_ended()
+            self._is_within_frame = not is_end
+            return is_end
 
         protocol.recv_frame = take_some  # type: ignore[method-assign]
+        protocol.reader.at_eof = begin_frame  # type: ignore[method-assign]
+
+    async def next_message(self) -> bytes | str:
+        """Wait for the next message; what began while nobody waited has its time from now on."""
+        self._is_awaited = True
+        self._watch_message()
+        try:
+            return await self.recv()
+        finally:
+            self._is_awaited = False
+            self._watch_message()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if self._handshakes.begin(transport, self):
@@ -188,15 +226,17 @@ class _Connection(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._shaking.pop(self, None)
-        if self._leaving is not None:
-            self._leaving.cancel()
+        self._is_awaited = False
+        for due in _Due:
+            self._expect_no_more(due)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self._pieces.begin()
         super().data_received(data)
-        if self._leaving is None and self.protocol.close_expected():
-            self._leaving = self.loop.call_later(_CLOSE_TIMEOUT_S, self.transport.abort)
+        self._watch_message()
+        if self.protocol.close_expected():
+            self._expect(_Due.FAREWELL)
         if self._is_full and not self._is_held and self.transport.is_reading():
             self._is_held = True
             self.transport.pause_reading()
@@ -204,10 +244,34 @@ class _Connection(ServerConnection):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._is_full = True
+        self._expect(_Due.TAKING)
 
     def resume_writing(self) -> None:
         super().resume_writing()
         self._is_full = False
+        self._expect_no_more(_Due.TAKING)
         if self._is_held:
             self._is_held = False
             self.transport.resume_reading()
+
+    def _watch_message(self) -> None:
+        if self._is_awaited and (self._is_within_frame or self._has_part):
+            self._expect(_Due.MESSAGE)
+        else:
+            self._expect_no_more(_Due.MESSAGE)
+
+    def _expect(self, due: _Due) -> None:
+        """Hang up if that is not done in time, counted from when it was first expected."""
+        if due not in self._timers:
+            late = self._say_late if due is _Due.MESSAGE else self.transport.abort
+            self._timers[due] = self.loop.call_later(_WITHIN_S[due], late)
+
+    def _expect_no_more(self, due: _Due) -> None:
+        timer = self._timers.pop(due, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _say_late(self) -> None:
+        self.protocol.fail(_LATE, "the request did not come in time")
+        self.send_data()
+        self._expect(_Due.FAREWELL)

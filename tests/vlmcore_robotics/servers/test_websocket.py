@@ -38,6 +38,7 @@ from vlmcore.policy.interface import PolicyInfo
 from vlmcore.secrets import Secret
 from vlmcore.testing import ScriptedPolicy
 from vlmcore_robotics.servers import _websocket_listener
+from vlmcore_robotics.servers._websocket_listener import _Due
 from vlmcore_robotics.servers.runtime import PolicyRuntime
 from vlmcore_robotics.servers.threads import serve_in_thread
 from vlmcore_robotics.servers.websocket import OpenPIServer
@@ -63,6 +64,15 @@ def ask(peer: ClientConnection, request: bytes | str = REQUEST) -> dict[str, Any
     answer = peer.recv(10)
     assert isinstance(answer, bytes)
     return dict(decode_frame(answer, kind=FrameKind.RESPONSE))
+
+
+def has_room(url: str) -> bool:
+    """Whether one more client is served."""
+    try:
+        with dial(url):
+            return True
+    except InvalidStatus:
+        return False
 
 
 def fetch(url: str, path: str = "/healthz", **headers: str) -> tuple[int, str]:
@@ -408,6 +418,117 @@ def test_a_flood_of_small_frames_is_hung_up_on(first_byte: int) -> None:
             assert [[0.0, 0.0]] * 2 == ask(other)["actions"].tolist()
 
 
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make a server expect one thing at once, or as late as ever."""
+
+    def hurry(due: _Due, within_s: float = 0.3) -> None:
+        monkeypatch.setitem(_websocket_listener._WITHIN_S, due, within_s)
+
+    return hurry
+
+
+BEGUN = b"\x82\xfe\x10\0\0\0\0\0"  # the head of a frame of four thousand bytes
+
+
+@pytest.mark.parametrize("comes", ["with the handshake", "after it"])
+@pytest.mark.parametrize(
+    "begun",
+    [BEGUN[:1], BEGUN, BEGUN + bytes(100), b"\x02\x81\0\0\0\0\x80", b"\x02\x80\0\0\0\0\x89"],
+    ids=["a byte", "a head", "half", "a part", "a part and a byte"],
+)
+def test_one_that_does_not_end_its_request_is_hung_up_on(
+    begun: bytes, comes: str, hurried: Callable[..., None]
+) -> None:
+    """
+    A drip kept a connection, and the memory of what it had announced, for ever.
+    """
+    hurried(_Due.MESSAGE)
+    with serving() as url, socket.create_connection(address(url), timeout=20) as peer:
+        peer.sendall(HANDSHAKE + begun if comes == "with the handshake" else HANDSHAKE)
+        hear_request(peer)
+        if comes == "after it":
+            peer.sendall(begun)
+        assert b"\x03\xf0the request did not come in time" in rest_of(peer)  # 1008
+
+
+def test_a_request_that_drips_is_late_although_something_comes(
+    hurried: Callable[..., None],
+) -> None:
+    """
+    A byte now and then is no reason to wait on.
+    """
+    hurried(_Due.MESSAGE)
+    with serving() as url, socket.create_connection(address(url), timeout=20) as peer:
+        peer.sendall(HANDSHAKE + BEGUN)
+        hear_request(peer)
+        with suppress(ConnectionError):
+            for _ in range(3000):
+                peer.sendall(b"\0")
+                time.sleep(0.01)
+            raise AssertionError("it went on reading")
+
+
+def test_one_that_is_idle_is_not_hung_up_on(hurried: Callable[..., None]) -> None:
+    """
+    A robot that is switched off asks nothing for hours. What came in time is over.
+    """
+    for due in _Due:
+        hurried(due)
+    with serving() as url, dial(url) as peer:
+        peer.recv(10)
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                peer.recv(0.5)
+            assert [[0.0, 0.0]] * 2 == ask(peer)["actions"].tolist()
+
+
+def test_a_request_that_comes_while_another_is_answered_has_its_time_afterwards(
+    hurried: Callable[..., None],
+) -> None:
+    """
+    It is not read meanwhile, for which its client can do nothing.
+    """
+    hurried(_Due.MESSAGE)
+    policy = Slow()
+    with serving(policy) as url, dial(url) as peer:
+        peer.recv(10)
+        peer.send(REQUEST)
+        assert policy.busy.wait(10)
+        peer.socket.sendall(b"\x02\x80\0\0\0\0")  # the first part of another one
+        with pytest.raises(TimeoutError):
+            peer.recv(0.5)
+        hurried(_Due.MESSAGE, 30.0)
+        policy.go.set()
+        assert isinstance(peer.recv(10), bytes)
+        peer.socket.sendall(b"\x80\x81\0\0\0\0\x80")  # and its end: an empty map
+        assert isinstance(peer.recv(10), str)
+
+
+def test_one_that_takes_no_answers_is_hung_up_on(
+    monkeypatch: pytest.MonkeyPatch, hurried: Callable[..., None]
+) -> None:
+    """
+    Its place was never free again.
+    """
+
+    def hold_little(connection: Any) -> None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+    monkeypatch.setattr(_websocket_listener, "watch_peer", hold_little)
+    hurried(_Due.TAKING)
+    policy = ScriptedPolicy(lambda _: np.zeros((4096, 2)), info=attrs.evolve(INFO, horizon=4096))
+    with serving(policy, max_clients=1) as url, socket.socket() as peer:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect(address(url))
+        peer.sendall(HANDSHAKE)
+        hear_request(peer)
+        asked = b"\x82\xfe" + len(REQUEST).to_bytes(2, "big") + bytes(4) + REQUEST
+        with suppress(ConnectionError):
+            peer.sendall(20 * asked)
+        until(lambda: has_room(url))
+
+
 @pytest.mark.parametrize("last", [b"\x88\x82\0\0\0\0\x03\xe8", b"\xff" * 9], ids=["close", "junk"])
 def test_a_peer_that_stays_after_the_farewell_is_hung_up_on(last: bytes) -> None:
     """
@@ -415,15 +536,7 @@ def test_a_peer_that_stays_after_the_farewell_is_hung_up_on(last: bytes) -> None
     """
     with serving(max_clients=1) as url, socket.create_connection(address(url)) as peer:
         peer.sendall(HANDSHAKE + last)
-
-        def is_free() -> bool:
-            try:
-                with dial(url):
-                    return True
-            except InvalidStatus:
-                return False
-
-        until(is_free)
+        until(lambda: has_room(url))
 
 
 def test_a_connection_without_a_handshake_gives_way_when_many_come() -> None:
