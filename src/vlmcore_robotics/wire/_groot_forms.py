@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from vlmcore.contracts._chunk_copies import chunk_like
 from vlmcore.contracts.actions import ActionChunk, Stream
 from vlmcore.errors import VlmcoreError
 from vlmcore.limits import WireLimits
@@ -143,11 +144,4 @@ class _AnswerForm:
             part = values[:, stream.start : stream.end]
             numbers: npt.NDArray[Any] = np.frombuffer(frame, self.dtype, part.size, start)
             part[:] = numbers.reshape(part.shape)
-        return ActionChunk(
-            values=values,
-            names=like.names,
-            source=like.source,
-            observed_at_s=observed_at_s,
-            streams=like.streams,
-            metadata=like.metadata,
-        )
+        return chunk_like(like, values, observed_at_s=observed_at_s)

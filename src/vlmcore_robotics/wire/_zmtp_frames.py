@@ -10,6 +10,7 @@ __all__ = ["COMMAND", "MORE", "FrameBuffer", "FrameHead", "frame_head"]
 
 MORE, _LONG, COMMAND = 1, 2, 4  # flags
 _KNOWN = MORE | _LONG | COMMAND
+_SHORT = 2  # bytes of a head, if there are less than 256 after it
 _SIZE = struct.Struct(">Q")
 _NEAR_BYTES = 1 << 16  # read before it is known what it is
 
@@ -90,15 +91,17 @@ class FrameBuffer:
 
     def head(self) -> FrameHead | None:
         """Take what stands before a frame; ``None`` if it is not there yet."""
-        start = self.start(1 + _SIZE.size)
-        if not start:
+        start, there = self._start, self._end - self._start
+        if there < _SHORT:
             return None
-        flags = start[0]
+        flags = self._near[start]
         if not flags & _LONG:
-            return None if self.exactly(2) is None else FrameHead(flags, start[1])
-        if self.exactly(1 + _SIZE.size) is None:
+            self._start += _SHORT
+            return FrameHead(flags, self._near[start + 1])
+        if there < 1 + _SIZE.size:
             return None
-        return FrameHead(flags, *_SIZE.unpack_from(start, 1))
+        self._start += 1 + _SIZE.size
+        return FrameHead(flags, *_SIZE.unpack_from(self._near, start + 1))
 
     def body(self, size: int) -> bytes | None:
         """Take the *size* bytes after a head; ``None`` if they are not there yet."""
