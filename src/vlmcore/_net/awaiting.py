@@ -106,7 +106,8 @@ class AwaitedConnection:
             except StopIteration as end:
                 yield Done(end.value)
                 return
-            came = lost = None
+            finally:
+                came = lost = None  # no traceback has in it what came
             try:
                 match step:
                     case Dial():
@@ -114,7 +115,7 @@ class AwaitedConnection:
                     case Send():
                         self._send(step)
                     case Receive():
-                        came = await self._received(deadline)
+                        came = await self._received(deadline, step.longest_s)
                     case Wait():
                         self.is_asked = False
                         await self._in_time(asyncio.sleep(step.seconds), deadline)
@@ -162,9 +163,11 @@ class AwaitedConnection:
         """Raise *error* to whoever reads: that costs nothing, as a timer for each wait would."""
         self._reader.set_exception(error())
 
-    async def _received(self, deadline: Deadline) -> bytes:
-        deadline.left_s()
-        return await self._reader.read(_AT_A_TIME)
+    async def _received(self, deadline: Deadline, longest_s: float | None) -> bytes:
+        left_s = deadline.left_s()
+        if longest_s is None or longest_s >= left_s:
+            return await self._reader.read(_AT_A_TIME)
+        return await in_time(self._reader.read(_AT_A_TIME), longest_s)
 
     def _send(self, send: Send) -> None:
         """Begin to send. The answer is read meanwhile: who refuses a request may not read it."""

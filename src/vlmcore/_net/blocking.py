@@ -78,7 +78,8 @@ class BlockingConnection:
             except StopIteration as end:
                 result: _Result = end.value
                 return result
-            came = lost = None
+            finally:
+                came = lost = None  # no traceback has in it what came
             try:
                 match step:
                     case Dial():
@@ -86,7 +87,7 @@ class BlockingConnection:
                     case Send():
                         self._send(step, deadline)
                     case Receive():
-                        came = self._receive(deadline)
+                        came = self._receive(deadline.within(step.longest_s))
                     case Wait():
                         self._wait(step.seconds, deadline)
                     case _:

@@ -29,3 +29,7 @@ class Deadline:
         if rest_s == 0.0:
             raise TimeoutError
         return rest_s
+
+    def within(self, longest_s: float | None) -> Deadline:
+        """Give the deadline of a part that may take so long at most."""
+        return self if longest_s is None else Deadline(min(longest_s, self.rest_s))

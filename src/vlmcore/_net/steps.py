@@ -37,7 +37,9 @@ class Send:
 
 @attrs.frozen
 class Receive:
-    """Wait for what comes, and give it; nothing means that no more comes."""
+    """Wait for what comes, so long at most, and give it; nothing means that no more comes."""
+
+    longest_s: float | None = None
 
 
 @attrs.frozen

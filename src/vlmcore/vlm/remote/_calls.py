@@ -18,7 +18,7 @@ from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.remote._codecs import Question
 from vlmcore.vlm.remote._draft import Draft
-from vlmcore.vlm.remote._reading import AnswerReader, RefusedError
+from vlmcore.vlm.remote._reading import AnswerReader, RefusedError, require_answered
 from vlmcore.vlm.remote._terms import Terms
 from vlmcore.vlm.remote.pictures import pictures_of
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from vlmcore._net.http_exchange import HttpExchange
 
 __all__ = ["Asked", "Talk", "answer_steps", "any_of", "asked"]
+
+_LAST_WORDS_S = 5.0  # for what may come behind the end of an answer: the usage, and the last event
 
 
 @attrs.define
@@ -141,7 +143,9 @@ def answer_steps(terms: Terms, call: Asked, talk: Talk) -> Steps[str, Generation
                 continue
         if call.is_cancelled():
             break
-        raise terms.translated(problem, is_asked=draft.is_asked, text=draft.text)
+        # Under the same name: no frame of the traceback holds the words of the server.
+        problem = terms.translated(problem, is_asked=draft.is_asked, text=draft.text)
+        raise problem
     yield from draft.finish(cancelled=call.is_cancelled())
     return draft.generation(attempts=attempts, left_out=tuple(sorted(left_out)))
 
@@ -157,14 +161,16 @@ def _attempt(
         was_open = talk.is_open
         try:
             yield from _exchanged(terms, call, talk, draft, body)
-        except (HungUpError, ConnectionError):
+        except (HungUpError, ConnectionError, TimeoutError) as error:
             if draft.is_told:
-                return
-            if draft.has_head or not was_open or call.is_cancelled():
+                break
+            is_stale = was_open and not draft.has_head and not isinstance(error, TimeoutError)
+            if call.is_cancelled() or not is_stale:
                 raise
             talk.http = None
         else:
-            return
+            break
+    require_answered(draft)
 
 
 def _exchanged(
@@ -188,8 +194,11 @@ def _exchanged(
         )
     )
     reader = AnswerReader(terms.codec, draft, terms.limits)
+    ending: Deadline | None = None
     while not (http.is_done or reader.is_over):
-        data = yield Receive()
+        if draft.is_told and ending is None:
+            ending = Deadline(_LAST_WORDS_S)
+        data = yield Receive(None if ending is None else ending.left_s())
         assert data is not None
         for part in http.feed(data):
             draft.has_head = True

@@ -113,7 +113,9 @@ class ChatCodec:
     def read_event(self, event: Mapping[str, Any], draft: Draft) -> None:
         """Read one event."""
         self._read_about(event, draft)
-        for choice in items(event, "choices")[:1]:
+        for choice in items(event, "choices"):
+            if choice.get("index"):
+                continue  # of another answer, where several were asked for
             self._read_message(part(choice, "delta"), draft)
             reason = text(choice, "finish_reason", is_name=True)
             draft.finish_reason = reason or draft.finish_reason
@@ -124,7 +126,7 @@ class ChatCodec:
         for choice in items(document, "choices")[:1]:
             self._read_message(part(choice, "message"), draft)
             draft.finish_reason = text(choice, "finish_reason", is_name=True)
-            draft.is_whole = True
+            draft.is_whole = isinstance(choice.get("message"), dict)
 
     def _messages(self, question: Question) -> list[dict[str, Any]]:
         prompt = question.prompt

@@ -25,7 +25,19 @@ _REASONS = {
         "model_length",
         "pause_turn",
     ),
-    StopReason.FILTERED: ("content_filter", "refusal", "safety", "sensitive"),
+    StopReason.FILTERED: (
+        "content_filter",
+        "refusal",
+        "sensitive",
+        "safety",  # this and those below: Gemini, which does not translate them
+        "recitation",
+        "blocklist",
+        "prohibited_content",
+        "spii",
+        "image_safety",
+        "image_recitation",
+        "image_prohibited_content",
+    ),
 }
 _BY_WORD = {word: reason for reason, words in _REASONS.items() for word in words}
 
@@ -106,7 +118,7 @@ class Draft:
         if not text or self.is_over:
             return
         self._note_token()
-        self._thoughts.append(_characters(text))
+        self._thoughts.append(text)
         self._watch(text)
 
     def take(self) -> list[str]:
@@ -125,7 +137,7 @@ class Draft:
 
     def generation(self, *, attempts: int, left_out: tuple[str, ...]) -> Generation:
         """Give the answer."""
-        reasoning = "".join(self._thoughts).strip() or self._writer.reasoning
+        reasoning = _characters("".join(self._thoughts)).strip() or self._writer.reasoning
         if self._thoughts and self._writer.reasoning:
             reasoning = f"{reasoning}\n{self._writer.reasoning}"
         return Generation(

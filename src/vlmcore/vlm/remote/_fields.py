@@ -8,6 +8,7 @@ from typing import Any
 __all__ = ["items", "number", "part", "text"]
 
 _SHOWN = 200  # characters of a name or an id that are kept
+_MOST = 1 << 53  # a count above it is none
 
 
 def part(fields: Any, name: str) -> Mapping[str, Any]:
@@ -27,10 +28,11 @@ def text(fields: Mapping[str, Any], name: str, *, is_name: bool = False) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
         return ""
-    return value[:_SHOWN] if is_name else value
+    # A name with half a character in it could not be written anywhere.
+    return value[:_SHOWN].encode(errors="replace").decode() if is_name else value
 
 
 def number(fields: Mapping[str, Any], name: str) -> int | None:
     """Take a count."""
     value = fields.get(name)
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= _MOST else None

@@ -16,13 +16,26 @@ from vlmcore.vlm.remote._fields import part
 from vlmcore.vlm.remote._refusals import Refusal, refusal_in, refusal_of
 from vlmcore.vlm.remote.retrying import retry_after_s
 
-__all__ = ["AnswerReader", "BadAnswerError", "RefusedError"]
+__all__ = ["AnswerReader", "BadAnswerError", "RefusedError", "require_answered"]
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")  # of events; JSON begins otherwise
 _LONGEST_FIELD = 6
 _INNER = (b",", b"[", b"{")  # each value but the first has one before it
 _ERROR_BYTES = 0x10000  # of an error that are read
+_TOOLS = ("tool_calls", "function_call", "tool_use")
+# What servers say of an answer that they gave up; what came of it looks like a whole one. "abort"
+# is vLLM's and SGLang's (vllm-project/vllm, issue 57082), "insufficient_..." DeepSeek's, the last
+# two are Gemini's.
+_GIVEN_UP = (
+    "error",
+    "abort",
+    "cancelled",
+    "failed",
+    "insufficient_system_resource",
+    "malformed_function_call",
+    "other",
+)
 
 
 class BadAnswerError(Exception):
@@ -113,6 +126,8 @@ class AnswerReader:
         begin, self._begin = self._begin or b"", None
         self._is_stream = begin.startswith(_FIELDS)
         if not self._is_stream and not begin.startswith(b"{"):
+            if not begin:
+                raise BadAnswerError("it sent nothing, expected an answer in JSON")
             kind = self._head.headers.get("content-type", "nothing that has a name")
             words = begin[:200].decode("utf-8", "replace")
             raise BadAnswerError(f"it sent {kind[:80]}, expected an answer in JSON: {words!r}")
@@ -163,3 +178,21 @@ class AnswerReader:
         allowed: int = getattr(self._limits, limit)
         if size > allowed:
             raise BadAnswerError(f"{limit}: got {size}, limit is {allowed}")
+
+
+def require_answered(draft: Draft) -> None:
+    """
+    Require that what a server said was all of an answer is one.
+
+    Raises:
+        BadAnswerError: If the server gave it up, called a tool instead, or wrote nothing at all.
+    """
+    reason = (draft.finish_reason or "").lower()
+    if draft.is_over:
+        return
+    if reason in _GIVEN_UP:
+        raise BadAnswerError(f"it gave the answer up and says {reason!r}")
+    if reason in _TOOLS and not draft.text:
+        raise BadAnswerError("it called a tool, expected an answer")
+    if not reason and not draft.is_begun:
+        raise BadAnswerError("it says that the answer is whole, and sent none")

@@ -108,7 +108,8 @@ def refusal_of(status: int, body: bytes, retry_after_s: float | None) -> Refusal
         plain = _TAGS.sub(" ", whole).strip()
         found = Refusal(status=status, words=" ".join(plain.split()))
     if 300 <= status < 400:
-        found = attrs.evolve(found, words=f"no redirect is followed; {found.words}")
+        words = f"no redirect is followed; {found.words}".removesuffix("; ")
+        found = attrs.evolve(found, words=words)
     return attrs.evolve(found, status=status, retry_after_s=retry_after_s, whole=whole)
 
 

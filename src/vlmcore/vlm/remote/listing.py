@@ -93,31 +93,35 @@ def _returned(running: Generator[str, None, tuple[str, ...]]) -> tuple[str, ...]
 def _steps(terms: Terms) -> Steps[str, tuple[str, ...]]:
     server, is_asked = terms.server, False
     try:
-        http = terms.new_exchange()
         yield Dial(endpoint=server.endpoint, only_public=server.only_public)
         is_asked = True
-        yield Send(
-            http.request(
-                host=server.endpoint.host_header,
-                method="GET",
-                target=f"{server.base}{_PATH}",
-                headers=terms.headers(),
-            )
-        )
-        status, body = 200, bytearray()
-        while not http.is_done:
-            data = yield Receive()
-            assert data is not None
-            for part in http.feed(data):
-                if isinstance(part, Head):
-                    status = part.status
-                else:
-                    body += part
-                    _require_small(terms, len(body))
-        return _names(terms, status, bytes(body))
+        return (yield from _asked(terms))
     except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
         problem = terms.translated(error, is_asked=is_asked)
     raise problem
+
+
+def _asked(terms: Terms) -> Steps[str, tuple[str, ...]]:
+    http = terms.new_exchange()
+    yield Send(
+        http.request(
+            host=terms.server.endpoint.host_header,
+            method="GET",
+            target=f"{terms.server.base}{_PATH}",
+            headers=terms.headers(),
+        )
+    )
+    status, body = 200, bytearray()
+    while not http.is_done:
+        data = yield Receive()
+        assert data is not None
+        for part in http.feed(data):
+            if isinstance(part, Head):
+                status = part.status
+            else:
+                body += part
+                _require_small(terms, len(body))
+    return _names(terms, status, bytes(body))
 
 
 def _require_small(terms: Terms, size: int) -> None:
