@@ -17,6 +17,7 @@ from vlmcore.errors import ContractError, MediaError, ModelError, StructureError
 from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
 from vlmcore.vlm.predictor import Predictor, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
+from vlmcore.vlm.remote.providers import names_a_server
 from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["Describing"]
@@ -83,7 +84,7 @@ class Describing:
         try:
             with cancelled_by_interrupt() as cancel:
                 generation = self.sink.answer(predictor, prompt, self.options, cancel)
-        except (ModelError, ContractError) as error:
+        except (ModelError, ContractError, MediaError) as error:
             self._fail(question.name, error)
             return None
         self._report(question.name, generation)
@@ -106,7 +107,7 @@ class Describing:
 
     def _loaded(self) -> Predictor:
         if self._predictor is None:
-            if self.model != EMBEDDED:
+            if self.model != EMBEDDED and not names_a_server(self.model):
                 self.terminal.note(f"loading {self.model}")
             self._predictor = self._kept.enter_context(self.load())
             self._introduce(self._predictor.info)

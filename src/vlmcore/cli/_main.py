@@ -16,7 +16,7 @@ from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
 from vlmcore.cli._terminal import OutputError, Terminal, visible
-from vlmcore.errors import ContractError, MissingDependencyError, ModelError
+from vlmcore.errors import MissingDependencyError, ModelError, VlmcoreError
 from vlmcore.vlm.loading import load_predictor
 
 __all__ = ["run"]
@@ -43,7 +43,7 @@ def run(argv: Sequence[str] | None, *, load: LoadPredictor | None) -> int:
         terminal.abandon()
         terminal.complain(f"vlmcore: standard output: cannot be written: {error.strerror}")
         code = ExitCode.INCOMPLETE
-    except (MissingDependencyError, ModelError, ContractError) as error:
+    except VlmcoreError as error:
         terminal.complain(f"vlmcore: {error}")
         code = _code_of(error)
     return int(code)

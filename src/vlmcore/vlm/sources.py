@@ -141,7 +141,8 @@ def _on_hub(name: str, revision: str | None) -> ModelSource:
         raise ModelAccessError(
             name,
             "there is no such model: it is neither 'embedded', nor a key or label of the catalog, "
-            f"nor a folder here, nor a hub id of the form org/name{hint_for(name)}",
+            "nor a folder here, nor a hub id of the form org/name, nor behind a server, as "
+            f"http://host:8000#name or openai:name{hint_for(name)}",
         )
     return ModelSource(name=name, location=location, is_local=False, revision=revision, spec=spec)
 

@@ -20,6 +20,8 @@ from vlmcore.errors import (
 from vlmcore.vlm.loading import load_predictor
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.remote.listing import list_models
+from vlmcore.vlm.remote.pictures import PictureRules
+from vlmcore.vlm.remote.predictors import OpenAICompatiblePredictor
 
 
 def listing(*names: Any) -> Script:
@@ -127,3 +129,45 @@ def test_an_answer_that_was_withheld_is_no_success(capsys: pytest.CaptureFixture
     with serving(script) as server:
         assert 0 != main(["describe", str(sample_scene_path()), "--model", f"{server.url}#tiny"])
     assert "withheld" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("http://models.example/v1#m", "expected https"),
+        ("http://user:hunter2@localhost:9/v1#m", "expected none in an address"),
+        ("http://localhost:9/v1?key=hunter2#m", "got a query"),
+        ("http://127.1:9/v1#m", "127.1"),
+        ("openai:gpt", "OPENAI_API_KEY"),
+        ("opneai:gpt", "openai:name"),
+        ("openai:", "openai:name"),
+        ("localhost:8000", "http://host:8000#name"),
+    ],
+)
+def test_a_wrong_name_of_a_model_is_one_line_in_the_shell(
+    model: str, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    It says what was expected, and shows no password that was typed into an address.
+    """
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert 0 != main(["describe", str(sample_scene_path()), "--model", model])
+    shown = capsys.readouterr().err
+    assert told in shown.splitlines()[-1]
+    assert "hunter2" not in shown
+
+
+def test_a_picture_that_cannot_be_sent_is_told_and_the_next_one_is_tried(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """
+    It is one image of many.
+    """
+
+    image, small = str(sample_scene_path()), PictureRules(max_picture_bytes=10)
+    predictor = OpenAICompatiblePredictor("http://localhost:9", model="m", pictures=small)
+    words = ["describe", image, image, "--model", "http://localhost:9#m", "--json"]
+    assert 0 != main(words, load=lambda *_, **__: predictor)
+    told = capsys.readouterr()
+    assert 2 == len(told.out.splitlines())
+    assert "2 of 2 images could not be described" in told.err
