@@ -154,6 +154,29 @@ def test_a_restart_in_the_middle_of_an_episode_costs_one_call_at_the_most(client
     assert not isinstance(outcomes[0], PolicyError)
 
 
+def fall_silent_on(client: str) -> tuple[Any, ...]:
+    """Ask thrice on what is one connection at first, whose other end is gone at the second call."""
+    protocol, _ = CLIENTS[client]
+    with (
+        hostile(protocol, B.GOOD) as server,
+        Caller(client, server.url, timeout_s=2 * SHORT_S) as policy,
+    ):
+        outcomes = []
+        for behaviour in (B.GOOD, B.SILENT, B.GOOD):
+            server.become(behaviour)
+            outcomes.append(type(outcome(policy)))
+        return tuple(outcomes)
+
+
+def test_a_connection_that_is_half_open_costs_one_call_and_no_more_than_its_time() -> None:
+    """
+    The other end vanished between two calls and said nothing: nobody hangs up, nobody answers.
+    """
+    with ThreadPoolExecutor(len(CLIENTS)) as pool:
+        found = dict(zip(CLIENTS, pool.map(fall_silent_on, CLIENTS), strict=True))
+    assert dict.fromkeys(CLIENTS, (np.ndarray, PolicyTimeoutError, np.ndarray)) == found
+
+
 @PROTOCOLS
 def test_a_server_says_where_it_is_and_frees_its_port(protocol: PolicyProtocol) -> None:
     """
