@@ -194,7 +194,7 @@ def test_a_name_that_would_not_be_read_is_not_written(
         2.0,
         None,
     ],
-    ids=str,
+    ids=("texts", "objects", "masked", "times", "records", "long doubles", "list", "float", "None"),
 )
 def test_what_is_no_tensor_is_not_written(value: Any, tmp_path: Path) -> None:
     """
@@ -310,3 +310,57 @@ def test_the_golden_files_say_by_what_they_were_written() -> None:
     """
     said = json.loads((GOLDEN / "versions.json").read_text(encoding="utf-8"))
     assert {"flashpack": "0.4.5", "safetensors": "0.8.0"}.items() <= said.items()
+
+
+def test_a_manifest_that_cannot_be_written_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    """
+    The pack does not take its place before its manifest can: else the old one speaks of a new file.
+    """
+    path = tmp_path / "m.flashpack"
+    path.write_bytes(b"old")
+    manifest_path(path).mkdir()
+    with pytest.raises(WeightsError, match="manifest"):
+        write_pack({"w": np.ones(4, np.float32)}, path)
+    assert b"old" == path.read_bytes()
+    assert [manifest_path(path), path] == sorted(tmp_path.iterdir(), reverse=True)
+
+
+def test_a_manifest_that_cannot_be_removed_is_an_error_of_the_manifest(tmp_path: Path) -> None:
+    """
+    As a folder in its place, where the file is written without one.
+    """
+    path = tmp_path / "m.flashpack"
+    manifest_path(path).mkdir()
+    with pytest.raises(WeightsError, match=r"is a folder|directory|not permitted"):
+        write_pack({"w": np.ones(4, np.float32)}, path, manifest=False)
+
+
+def test_a_name_as_long_as_the_system_allows_leaves_no_room_for_a_manifest(tmp_path: Path) -> None:
+    """
+    That is known before the file is there, and without a manifest it is written.
+    """
+    path = tmp_path / ("m" * 250)
+    with pytest.raises(WeightsError, match="too long"):
+        write_pack({"w": np.ones(4, np.float32)}, path)
+    assert [] == list(tmp_path.iterdir())
+    write_pack({"w": np.ones(4, np.float32)}, path, manifest=False)
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_a_zero_byte_in_a_path_is_an_error_of_the_file(tmp_path: Path) -> None:
+    """
+    As Python raises something else for it.
+    """
+    with pytest.raises((ContractError, WeightsError)):
+        write_pack({"w": np.ones(4, np.float32)}, f"{tmp_path}/a\0b/m.flashpack")
+
+
+def test_a_tensor_by_the_name_that_safetensors_keep_is_not_written(tmp_path: Path) -> None:
+    """
+    What is called ``__metadata__`` would be read as no tensor; a pack may hold one.
+    """
+    tensors = {"__metadata__": np.ones(4, np.float32)}
+    with pytest.raises(ContractError, match="__metadata__"):
+        write_safetensors(tensors, tmp_path / "m.safetensors")
+    with open_files(write_pack(tensors, tmp_path / "m.flashpack").path) as files:
+        assert ["__metadata__"] == list(files.index)
