@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from jsonschema.validators import Draft202012Validator, extend
 
 from vlmcore.errors import ContractError, LimitExceededError
 from vlmcore.limits import StructureLimits
-from vlmcore.vlm._schema_patterns import pattern_steps
+from vlmcore.vlm._schema_patterns import compiled, pattern_steps
 
 __all__ = ["faults_of", "require_valid_schema"]
 
@@ -59,9 +60,26 @@ def _counted(keyword: str, apply: _Keyword) -> _Keyword:
     return applied
 
 
+def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[Any]:
+    if isinstance(instance, str) and not compiled(pattern).search(instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _multiple_of(_: Any, unit: float, instance: Any, __: Any) -> Iterator[Any]:
+    """Divide as the numbers are written: 0.07 is seven times 0.01, which their floats are not."""
+    if isinstance(instance, bool) or not isinstance(instance, (int, float)):
+        return
+    if Fraction(str(instance)) % Fraction(str(unit)):
+        yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {unit!r}")
+
+
+_OURS: dict[str, _Keyword] = {"pattern": _pattern, "multipleOf": _multiple_of}
 _Validator: Any = extend(
     Draft202012Validator,
-    {name: _counted(name, apply) for name, apply in Draft202012Validator.VALIDATORS.items()},
+    {
+        name: _counted(name, apply)
+        for name, apply in {**Draft202012Validator.VALIDATORS, **_OURS}.items()
+    },
 )
 
 

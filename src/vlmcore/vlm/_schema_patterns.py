@@ -8,7 +8,7 @@ from functools import lru_cache
 from vlmcore.errors import ContractError
 from vlmcore.limits import StructureLimits
 
-__all__ = ["pattern_steps", "require_pattern"]
+__all__ = ["compiled", "pattern_steps", "require_pattern"]
 
 _LIMITS = StructureLimits()
 # The head of a group, an escaped character, a class, a counted repeat, or one character.
@@ -34,8 +34,8 @@ def require_pattern(pattern: str, field: str) -> None:
         most = _LIMITS.max_pattern_characters
         raise ContractError(field, f"got {len(pattern)} characters, expected at most {most}")
     try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
+        compiled(pattern)
+    except (ValueError, re.error, RecursionError, OverflowError) as error:
         problem = f"got {pattern!r:.80}, which is no pattern ({error})"
         raise ContractError(field, problem) from None
     try:
@@ -43,6 +43,20 @@ def require_pattern(pattern: str, field: str) -> None:
     except ValueError as error:
         problem = f"got {pattern!r:.80} with {error}, {_EXPECTED}"
         raise ContractError(field, problem) from None
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """
+    Compile a pattern so that it means what it does in JSON Schema, which takes that from ECMA-262.
+
+    There the end of a text is not before its last line break, and digits are those of ASCII.
+
+    Raises:
+        ValueError: If it is none, as the other errors of ``re.compile``.
+    """
+    ends = _TOKEN.sub(lambda part: r"\Z" if part[0] == "$" else part[0], pattern)
+    return re.compile(ends, re.ASCII)
 
 
 def pattern_steps(pattern: str, characters: int) -> int:

@@ -50,6 +50,32 @@ def test_an_object_is_read_back_from_between_words(value: dict[str, Any]) -> Non
     assert value == read_answer(f"It is {text}.", ANY)
 
 
+@pytest.mark.parametrize(
+    ("schema", "right", "wrong"),
+    [
+        ({"multipleOf": 0.01}, [0.07, 4.35, 1e300, 7, 0], [0.075, 1e-300]),
+        ({"multipleOf": 0.1}, [0.3, -1.1, 3], [0.35]),
+        ({"multipleOf": 3}, [9, 9.0, "no number", True], [10, 9.5]),
+        ({"pattern": "^[A-Z]{2}$"}, ["AB", 5], ["AB\n", "ABC", "\nAB"]),
+        ({"pattern": r"^\d+$"}, ["12"], ["\u0661\u0662", "12\n"]),
+        ({"pattern": r"^\$[$]$"}, ["$$"], ["$", "$$\n"]),
+        ({"pattern": "^(a|b$)"}, ["a\n", "b"], ["b\n"]),
+    ],
+)
+def test_numbers_and_patterns_mean_what_json_schema_says(
+    schema: dict[str, Any], right: list[Any], wrong: list[Any]
+) -> None:
+    """
+    Not what floats and Python's patterns make of them.
+    """
+    output = JsonOutput(schema={"items": schema})
+
+    assert right == read_answer(write_json(right), output)
+    for each in wrong:
+        with pytest.raises(ContractError, match=r"is not a multiple of|does not match"):
+            read_answer(write_json([each]), output)
+
+
 @given(text=st.text() | st.text('[]{}",:1a ').map(lambda text: text * 3))
 def test_any_text_gives_a_value_or_our_error(text: str) -> None:
     """
