@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,7 +119,7 @@ def verify_files(
 
 def _manifest_beside(files: WeightFiles) -> Manifest | None:
     beside = manifest_path(files.chosen)
-    return read_manifest(beside) if beside.exists() else None
+    return read_manifest(beside) if os.path.lexists(beside) else None
 
 
 def _summary(files: WeightFiles, manifest: Manifest | None) -> Iterator[str]:

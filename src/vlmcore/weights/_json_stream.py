@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from json.scanner import make_scanner
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = ["JsonStream"]
 _SPACE = re.compile(r"[ \t\n\r]*")
 _KEY = 2048  # characters of a key, with its quotation marks and escapes
 _ENTRY = 3072  # characters of what is said of one tensor
+_NEXT_KEY = re.compile(r',[ \t\n\r]*"([\w.+/-]{1,1024})"[ \t\n\r]*:[ \t\n\r]*', re.ASCII)
 _DIGITS = 20  # of the largest 64-bit number
 
 
@@ -34,7 +36,8 @@ class JsonStream:
 
     Raises:
         ContractError: From every method, at what is no JSON, a number other than whole ones of 64
-            bits, a key that is there twice in one member, or a member that is too long.
+            bits where little may come, a key that is there twice in one member, or a member that is
+            too long.
         LimitExceededError: If the document is larger than *max_bytes*.
     """
 
@@ -55,13 +58,14 @@ class JsonStream:
         self._expect("{")
         if self._accept("}"):
             return
+        yield self._key()
         while True:
-            if not self._text.startswith('"', self._at):
-                raise self._unexpected("a key")
-            key = self.value(most=_KEY)
-            self._expect(":")
-            yield key
-            if not self._accept(","):
+            if plain := _NEXT_KEY.match(self._text, self._at):  # what nearly every one is
+                self._at = plain.end()
+                yield plain[1]
+            elif self._accept(","):
+                yield self._key()
+            else:
                 break
         self._expect("}")
 
@@ -80,7 +84,9 @@ class JsonStream:
         """Read the value that comes next, of at most *most* characters."""
         window = self._text[self._at : self._at + most]
         try:
-            found, length = (_DECODER if most <= _ENTRY else _WIDE_DECODER).raw_decode(window)
+            found, length = (_scan if most <= _ENTRY else _scan_wide)(window, 0)
+        except StopIteration:
+            raise self._unexpected("a value") from None
         except json.JSONDecodeError as error:
             if len(window) == most and (error.pos >= most - _DIGITS or "string" in error.msg):
                 problem = f"got a member of more than {most} characters at {self._at}"
@@ -92,6 +98,13 @@ class JsonStream:
             raise ContractError("JSON", f"got values nested too deep at {self._at}") from None
         self._at = _past_space(self._text, self._at + length)
         return found
+
+    def _key(self) -> str:
+        if not self._text.startswith('"', self._at):
+            raise self._unexpected("a key")
+        key: str = self.value(most=_KEY)
+        self._expect(":")
+        return key
 
     def end(self) -> None:
         """Require that nothing follows."""
@@ -146,8 +159,8 @@ def _integer(digits: str) -> int:
 
 _STRICT: dict[str, Any] = {
     "object_pairs_hook": _object,
-    "parse_float": _no_number,
     "parse_constant": _no_number,
 }
-_DECODER = json.JSONDecoder(**_STRICT)
-_WIDE_DECODER = json.JSONDecoder(**_STRICT, parse_int=_integer)
+_scanner: Any = make_scanner  # its stubs want another scanner, and it wants a decoder
+_scan = _scanner(json.JSONDecoder(**_STRICT, parse_float=_no_number))
+_scan_wide = _scanner(json.JSONDecoder(**_STRICT, parse_int=_integer))

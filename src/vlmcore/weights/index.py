@@ -6,6 +6,7 @@ import enum
 import math
 import re
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -17,7 +18,7 @@ from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits
 from vlmcore.weights.dtypes import DType
 
-__all__ = ["TensorEntry", "WeightFile", "WeightFormat", "WeightIndex"]
+__all__ = ["TensorEntry", "WeightFile", "WeightFormat", "WeightIndex", "is_tensor_name"]
 
 _MOST = 0x7FFF_FFFF_FFFF_FFFF  # what a file system can address
 _NAME_CHARACTERS = WeightLimits().max_name_characters
@@ -81,10 +82,14 @@ class TensorEntry:
     def __attrs_post_init__(self) -> None:
         if type(self.name) is not str or _PLAIN_NAME.fullmatch(self.name) is None:
             _require_tensor_name(self.name)
-        require_member(DType, dtype=self.dtype)
+        if type(self.dtype) is not DType:
+            require_member(DType, dtype=self.dtype)
         if type(self.shape) is not tuple:
             object.__setattr__(self, "shape", as_tuple(self.shape))
-        _require_whole(self.name, self.shape, file=self.file, start=self.start, stop=self.stop)
+            self._require_numbers()
+        for number in (self.file, self.start, self.stop, *self.shape):
+            if type(number) is not int or not 0 <= number <= _MOST:
+                self._require_numbers()
         needed = math.prod(self.shape) * self.dtype.itemsize
         if self.stop - self.start != needed:
             raise ContractError(
@@ -92,6 +97,9 @@ class TensorEntry:
                 f"got bytes {self.start} to {self.stop}, expected {needed} bytes: "
                 f"{self.dtype.value} of shape {list(self.shape)}",
             )
+
+    def _require_numbers(self) -> None:
+        _require_whole(self.name, self.shape, file=self.file, start=self.start, stop=self.stop)
 
     @property
     def nbytes(self) -> int:
@@ -104,11 +112,26 @@ class TensorEntry:
         return self.start % self.dtype.itemsize == 0
 
 
+def is_tensor_name(name: str) -> bool:
+    """
+    Say whether a tensor may have this name: text on one line, without a path.
+
+    Example:
+        >>> is_tensor_name("lm_head.weight"), is_tensor_name("../lm_head.weight")
+        (True, False)
+    """
+    try:
+        _require_tensor_name(name)
+    except ContractError:
+        return False
+    return True
+
+
 def _in_order(entries: Any) -> Any:
     entries = as_tuple(entries)
     if not isinstance(entries, tuple) or set(map(type, entries)) - {TensorEntry}:
         raise ContractError("entries", "got something else, expected a sequence of TensorEntry")
-    return tuple(sorted(entries, key=lambda each: (each.file, each.start, each.stop)))
+    return tuple(sorted(entries, key=attrgetter("file", "start", "stop", "name")))
 
 
 def _frozen_texts(texts: Any) -> Any:
@@ -154,6 +177,7 @@ class WeightIndex(Mapping[str, TensorEntry]):
             raise ContractError("entries", f"got {_twice(self.entries)!a:.90} twice")
         _require_apart(self.entries, self.files)
         for alias, name in self.aliases.items():
+            _require_tensor_name(alias)
             if alias in by_name or name not in by_name:
                 raise ContractError(
                     "aliases",

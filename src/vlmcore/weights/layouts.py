@@ -14,6 +14,7 @@ from vlmcore.errors import ContractError
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.flashpack_format import MAGIC
 from vlmcore.weights.index import TensorEntry, WeightFile, WeightFormat, WeightIndex
+from vlmcore.weights.safetensors_format import METADATA
 
 __all__ = ["ALIGN_BYTES", "Layout", "TensorSpec", "lay_out_flashpack", "lay_out_safetensors"]
 
@@ -191,9 +192,12 @@ def lay_out_safetensors(
         metadata: What goes under ``__metadata__``, if anything.
 
     Raises:
-        ContractError: If safetensors has no word for a dtype: complex32, complex128.
+        ContractError: If safetensors has no word for a dtype: complex32, complex128; or keeps the
+            name for itself: ``__metadata__``.
     """
     for spec in tensors:
+        if spec.name == METADATA:
+            raise ContractError("name", f"got {METADATA!r}, which safetensors keeps for itself")
         if spec.dtype.safetensors is None:
             raise ContractError(
                 f"dtype of {spec.name!a:.90}",
@@ -201,7 +205,7 @@ def lay_out_safetensors(
             )
     header: dict[str, Any] = {}
     if metadata is not None:
-        header["__metadata__"] = dict(frozen_object(metadata, field="metadata"))
+        header[METADATA] = dict(frozen_object(metadata, field="metadata"))
         if not all(isinstance(text, str) for text in metadata.values()):
             raise ContractError("metadata", "got something else, expected texts by name")
     placed: list[tuple[TensorSpec, int]] = []

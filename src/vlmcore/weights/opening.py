@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -23,8 +23,14 @@ from vlmcore.errors import (
 from vlmcore.limits import WeightLimits, require_at_most
 from vlmcore.weights import flashpack_format, safetensors_format
 from vlmcore.weights._candidates import is_safetensors, is_shard_index, weights_of
-from vlmcore.weights.index import TensorEntry, WeightFile, WeightFormat, WeightIndex
-from vlmcore.weights.safetensors_format import Header
+from vlmcore.weights.index import (
+    TensorEntry,
+    WeightFile,
+    WeightFormat,
+    WeightIndex,
+    is_tensor_name,
+)
+from vlmcore.weights.safetensors_format import Header, Shards
 
 __all__ = ["WeightFiles", "open_files"]
 
@@ -185,7 +191,7 @@ class _Opener:
                     files=(file,),
                     entries=header.entries,
                     metadata=header.metadata,
-                    aliases=_aliases(header),
+                    aliases=_aliases(header.entries, header.metadata),
                 )
             size, tail = file.size_bytes, flashpack_format.TAIL_BYTES
             start, stop = flashpack_format.footer_span(
@@ -201,8 +207,8 @@ class _Opener:
         files: list[WeightFile] = []
         entries: list[TensorEntry] = []
         metadata: dict[str, str] = {}
-        aliases: dict[str, str] = {}
-        for name in sorted(set(shards.values())):
+        said = [shards.metadata]
+        for name in sorted(set(shards.files.values())):
             with _said_of(str(path.with_name(name))):
                 opened = self._open(path.with_name(name))
                 header = self._header(opened)
@@ -213,17 +219,18 @@ class _Opener:
             files.append(WeightFile(name=name, size_bytes=opened.identity.size_bytes))
             entries += header.entries
             metadata.update(header.metadata)
-            aliases.update(_aliases(header))
+            said.append(header.metadata)
         with _said_of(str(path)):
             there = {entry.name for entry in entries}
-            for tensor, name in shards.items():
+            for tensor, name in shards.files.items():
                 if tensor not in there:
                     raise ContractError("weight_map", f"got {tensor!a:.90}, which {name} has not")
+            aliases = _aliases(entries, *said)
             return WeightIndex(
                 format=WeightFormat.SAFETENSORS,
                 files=files,
                 entries=entries,
-                metadata=metadata,
+                metadata={**metadata, **aliases},
                 aliases=aliases,
             )
 
@@ -253,7 +260,7 @@ class _Opener:
             limits=self.limits,
         )
 
-    def _shards(self, path: Path) -> dict[str, str]:
+    def _shards(self, path: Path) -> Shards:
         index = self._open(path)
         size = index.identity.size_bytes
         require_at_most("max_header_bytes", size, self.limits.max_header_bytes)
@@ -301,17 +308,26 @@ def _read(opened: _Opened, start: int, stop: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _require_named(header: Header, shards: dict[str, str], name: str) -> None:
+def _require_named(header: Header, shards: Shards, name: str) -> None:
     for entry in header.entries:
-        if shards.get(entry.name) != name:
+        if shards.files.get(entry.name) != name:
             raise ContractError(entry.name, "is here, and the index does not say so")
 
 
-def _aliases(header: Header) -> dict[str, str]:
-    """Find tied weights, as safetensors notes them: a name that is left out, and one that is in."""
-    names = {entry.name for entry in header.entries}
-    return {
-        alias: name
-        for alias, name in header.metadata.items()
-        if name in names and alias not in names
-    }
+def _aliases(entries: list[TensorEntry], *said: Mapping[str, str]) -> dict[str, str]:
+    """
+    Find tied weights, as safetensors notes them: a name that is left out, and one that is in.
+
+    What could be the name of no tensor is some other note.
+    """
+    names = {entry.name for entry in entries}
+    aliases: dict[str, str] = {}
+    for metadata in said:
+        for alias, name in metadata.items():
+            if name not in names or alias in names or not is_tensor_name(alias):
+                continue
+            if aliases.setdefault(alias, name) != name:
+                raise ContractError(
+                    f"{alias!a:.90}", f"is tied to {aliases[alias]!a:.90} and to {name!a:.90}"
+                )
+    return aliases

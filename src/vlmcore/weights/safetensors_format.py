@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -13,12 +14,22 @@ from vlmcore.weights._json_stream import JsonStream
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import TensorEntry
 
-__all__ = ["HEAD_BYTES", "Header", "header_span", "parse_header", "parse_shards"]
+__all__ = [
+    "HEAD_BYTES",
+    "METADATA",
+    "Header",
+    "Shards",
+    "header_span",
+    "parse_header",
+    "parse_shards",
+]
 
 HEAD_BYTES = 8
 """The length of the header as a little-endian 64-bit number: the start of a file."""
 
-_METADATA = "__metadata__"
+METADATA = "__metadata__"
+"""What a header calls that which is no tensor."""
+
 _KEYS = {"dtype", "shape", "data_offsets"}
 
 
@@ -33,6 +44,20 @@ class Header:
     """
 
     entries: list[TensorEntry]
+    metadata: Mapping[str, str]
+
+
+@attrs.frozen
+class Shards:
+    """
+    What the index of several files says.
+
+    Attributes:
+        files: The name of the file that each tensor is in.
+        metadata: The texts of its ``metadata``.
+    """
+
+    files: Mapping[str, str]
     metadata: Mapping[str, str]
 
 
@@ -87,9 +112,9 @@ def parse_header(header: bytes, *, file: int, size_bytes: int, limits: WeightLim
     entries: list[TensorEntry] = []
     metadata: dict[str, str] | None = None
     for name in stream.members():
-        if name == _METADATA:
+        if name == METADATA:
             if metadata is not None:
-                raise ContractError(_METADATA, "got it twice, expected it once")
+                raise ContractError(METADATA, "got it twice, expected it once")
             metadata = _metadata(stream.value(most=limits.max_metadata_bytes))
             continue
         require_at_most("max_tensors", len(entries) + 1, limits.max_tensors)
@@ -99,12 +124,9 @@ def parse_header(header: bytes, *, file: int, size_bytes: int, limits: WeightLim
     return Header(entries, metadata or {})
 
 
-def parse_shards(index: bytes, *, limits: WeightLimits) -> dict[str, str]:
+def parse_shards(index: bytes, *, limits: WeightLimits) -> Shards:
     """
     Read the index of a checkpoint in several files, ``*.safetensors.index.json``.
-
-    Returns:
-        The name of the file that each tensor is in.
 
     Raises:
         ContractError: If it is no such JSON, or names a file that is not beside it.
@@ -112,18 +134,21 @@ def parse_shards(index: bytes, *, limits: WeightLimits) -> dict[str, str]:
     """
     stream = JsonStream(index, limit="max_header_bytes", max_bytes=limits.max_header_bytes)
     del index
-    shards: dict[str, str] | None = None
+    files: dict[str, str] | None = None
+    metadata: Any = None
     for key in stream.members():
         if key != "weight_map":
-            stream.value(most=limits.max_metadata_bytes)
-        elif shards is None:
-            shards = _weight_map(stream, limits)
+            value = stream.value(most=limits.max_metadata_bytes)
+            metadata = value if key == "metadata" else metadata
+        elif files is None:
+            files = _weight_map(stream, limits)
         else:
             raise ContractError("weight_map", "got it twice, expected it once")
     stream.end()
-    if not shards:
+    if not files:
         raise ContractError("weight_map", "got none, expected the file of each tensor")
-    return shards
+    said = metadata.items() if isinstance(metadata, dict) else ()
+    return Shards(files, {name: text for name, text in said if isinstance(text, str)})
 
 
 def _weight_map(stream: JsonStream, limits: WeightLimits) -> dict[str, str]:
@@ -152,7 +177,7 @@ def _plain_file_name(file: Any) -> str:
 
 def _metadata(value: Any) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-        raise ContractError(_METADATA, f"got {value!a:.80}, expected texts by name")
+        raise ContractError(METADATA, f"got {value!a:.80}, expected texts by name")
     return value
 
 
@@ -165,7 +190,8 @@ def _entry(name: str, value: Any, *, file: int, base: int, limits: WeightLimits)
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
         raise ContractError(f"{name!a:.90}", f"got {value!a:.80}, expected lists, two offsets")
     require_at_most("max_rank", len(shape), limits.max_rank)
-    if not all(type(offset) is int and offset >= 0 for offset in offsets):
+    start, stop = offsets
+    if type(start) is not int or type(stop) is not int or start < 0 or stop < 0:
         raise ContractError(f"{name!a:.90}", f"got data_offsets {offsets!a:.60}, expected bytes")
     try:
         dtype = DType.of_safetensors(value["dtype"])
@@ -176,14 +202,14 @@ def _entry(name: str, value: Any, *, file: int, base: int, limits: WeightLimits)
         dtype=dtype,
         shape=tuple(shape),
         file=file,
-        start=base + offsets[0],
-        stop=base + offsets[1],
+        start=base + start,
+        stop=base + stop,
     )
 
 
 def _require_filled(entries: list[TensorEntry], base: int, size_bytes: int) -> None:
     reached = base
-    for entry in sorted(entries, key=lambda each: (each.start, each.stop)):
+    for entry in sorted(entries, key=attrgetter("start", "stop")):
         if entry.start != reached:
             raise ContractError(
                 entry.name,

@@ -13,6 +13,7 @@ import attrs
 
 from vlmcore._arrays import require_member
 from vlmcore.errors import (
+    ContractError,
     CorruptWeightsError,
     WeightChecksumError,
     WeightsCancelledError,
@@ -108,6 +109,11 @@ class TensorChecks:
         seed: int = 0,
     ) -> None:
         require_member(Verification, how=how)
+        if type(manifest) is not Manifest:  # a path, most often
+            kind = type(manifest).__name__
+            raise ContractError(
+                "manifest", f"got {kind}, expected a Manifest: read_manifest reads one"
+            )
         self._path = files.path
         self._index = files.index
         self._manifest = manifest
@@ -286,4 +292,13 @@ def _require_same_index(files: WeightFiles, manifest: Manifest) -> None:
     if index_checksum(index) != manifest.index:
         raise CorruptWeightsError(
             files.path, "has other types, shapes or places of tensors than its manifest says"
+        )
+    sizes = [file.size_bytes for file in index.files]
+    if sizes != [file.size_bytes for file in manifest.files]:
+        raise CorruptWeightsError(files.path, "has files of other sizes than its manifest says")
+    if manifest.payload_bytes != index.payload_bytes:
+        raise CorruptWeightsError(
+            files.path,
+            f"has {index.payload_bytes} bytes of tensors, and its manifest says "
+            f"{manifest.payload_bytes}",
         )

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import attrs
 
-from vlmcore._whole_files import whole_file
+from vlmcore._whole_files import what_failed, whole_file
 from vlmcore.errors import ContractError, WeightsCancelledError, WeightsError
 from vlmcore.weights._array_sources import source_of
 from vlmcore.weights._crew import Cancelling, Progress
@@ -161,20 +161,24 @@ def write_layout(
     _require_room(path, layout.size_bytes)
     index = layout.index(Path(path).name)  # so that it is read again as it is written
     writer = _Writer(path, layout.size_bytes, progress, cancel, checksums=manifest)
+    said: Manifest | None = None
+    beside = manifest_path(path)
     try:
         with whole_file(path) as file:
             writer.write_all(file, layout, chunks)
             check()
-            origin = None if provenance is None else provenance()
-        beside = manifest_path(path)
-        if not manifest:
+            if manifest:
+                said = writer.manifest(index, None if provenance is None else provenance())
+                file.flush()
+                os.fsync(file.fileno())  # what has no room is known before either is replaced
+                write_manifest(said, beside)
+        if not manifest and os.path.lexists(beside):
             beside.unlink(missing_ok=True)  # it would speak of the file that was there
-            return Written(path=path, layout=layout, manifest=None)
-        said = writer.manifest(index, origin)
-        write_manifest(said, beside)
     except ContractError as error:
         problem = error.problem if error.field == path else str(error)
         raise WeightsError(path, problem) from None
+    except OSError as error:
+        raise WeightsError(str(beside), what_failed(error)) from None
     return Written(path=path, layout=layout, manifest=said)
 
 
@@ -239,7 +243,7 @@ class _Writer:
 
 def _require_room(path: str, needed: int) -> None:
     """Require room for the whole file, before minutes are spent on a part of it."""
-    folder = Path(os.path.realpath(path)).parent
+    folder = Path() if "\0" in path else Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         return  # what is wrong is said where it is written
     free = shutil.disk_usage(folder).free

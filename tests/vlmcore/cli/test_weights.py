@@ -198,3 +198,16 @@ def test_progress_is_a_line_that_takes_itself_away(
     assert "packing 5.0 MB of 10.0 MB, 50%, 5.0 MB/s" in lines
     assert "packing 8.0 MB of 10.0 MB, 80%, 4.0 MB/s" in lines
     assert not lines[-2].strip()
+
+
+def test_a_file_whose_name_leaves_no_room_for_a_manifest_is_looked_at(
+    command: Any, tmp_path: Path
+) -> None:
+    """
+    The system does not even say that there is none.
+    """
+    path = tmp_path / ("m" * 250)
+    write_pack({"w": np.ones(4, np.float32)}, path, manifest=False)
+    done = command("weights", "inspect", path)
+    assert (0, "") == (done.code, done.err)
+    assert "  no manifest\n" in done.out

@@ -213,3 +213,53 @@ def test_what_is_no_path_is_an_error_of_ours(path: str) -> None:
     """
     with pytest.raises(WeightsError):
         open_files(path)
+
+
+def write_tied(folder: Path, notes: dict[str, dict[str, str]], metadata: object = None) -> Path:
+    """Write two shards of a tensor each, ``a`` and ``b``, with a note in each."""
+    for name in "ab":
+        tensors = {name: np.ones(2, np.float32)}
+        write_safetensors(tensors, folder / f"{name}.safetensors", metadata=notes.get(name, {}))
+    path = folder / "model.safetensors.index.json"
+    where = {name: f"{name}.safetensors" for name in "ab"}
+    path.write_text(json.dumps({"metadata": metadata or {}, "weight_map": where}))
+    return path
+
+
+def test_tied_weights_of_several_files_are_found_wherever_they_are_noted(tmp_path: Path) -> None:
+    """
+    In the file of another shard, and in the index, as the writer of the hub does it.
+    """
+    said = {"total_size": 16, "d": "b"}
+    with open_files(write_tied(tmp_path, {"a": {"c": "b"}}, said)) as files:
+        assert {"c": "b", "d": "b"} == dict(files.index.aliases)
+        assert {"c": "b", "d": "b"} == dict(files.index.metadata)
+
+
+def test_a_name_that_is_tied_to_two_tensors_is_refused(tmp_path: Path) -> None:
+    """
+    Which of them it is nobody knows.
+    """
+    path = write_tied(tmp_path, {"a": {"c": "a"}, "b": {"c": "b"}})
+    with pytest.raises(CorruptWeightsError, match="tied to 'a' and to 'b'"):
+        open_files(path)
+
+
+def test_a_note_that_could_be_no_name_ties_nothing(tmp_path: Path) -> None:
+    """
+    With control characters or a path it would reach a terminal as a name.
+    """
+    notes = {"../c": "a", "\x1b[2Jc": "a", "": "a", "c": "a"}
+    path = tmp_path / "m.safetensors"
+    write_safetensors({"a": np.ones(2, np.float32)}, path, metadata=notes)
+    with open_files(path) as files:
+        assert {"c": "a"} == dict(files.index.aliases)
+        assert notes == dict(files.index.metadata)
+
+
+def test_an_index_may_count_in_halves(tmp_path: Path) -> None:
+    """
+    Writers have made floats of its total size, with numbers of less than a byte.
+    """
+    with open_files(write_tied(tmp_path, {}, {"total_size": 16.5})) as files:
+        assert ["a", "b"] == list(files.index)

@@ -13,6 +13,7 @@ import pytest
 
 from golden.weights.cases import all_dtypes
 from vlmcore.errors import (
+    ContractError,
     CorruptWeightsError,
     WeightChecksumError,
     WeightsCancelledError,
@@ -218,3 +219,38 @@ def test_progress_ends_with_all_bytes(path: Path) -> None:
     with open_files(path) as files:
         verify(files, progress=lambda done, total: told.append((done, total)))
         assert (files.index.payload_bytes,) * 2 == told[-1]
+
+
+@pytest.mark.parametrize("suffix", ["flashpack", "safetensors"])
+def test_several_tensors_without_numbers_are_those_of_their_manifest(
+    suffix: str, tmp_path: Path
+) -> None:
+    """
+    They lie at the same place, and their order is the same for who writes and who reads.
+    """
+    tensors = {name: np.zeros(0, np.int8) for name in "dbca"} | {"w": np.ones(3, np.int8)}
+    path = tmp_path / f"m.{suffix}"
+    (write_pack if suffix == "flashpack" else write_safetensors)(tensors, path)
+    with open_files(path) as files:
+        assert 5 == verify(files).tensors
+
+
+@pytest.mark.parametrize("lie", ["payload_bytes", "size_bytes"])
+def test_a_manifest_that_speaks_of_other_sizes_is_none_of_this_file(lie: str, path: Path) -> None:
+    """
+    All that it says is compared, not checksums only.
+    """
+    beside = manifest_path(path)
+    said = json.loads(beside.read_text())
+    (said if lie in said else said["files"][0])[lie] += 1
+    beside.write_text(json.dumps(said))
+    with open_files(path) as files, pytest.raises(CorruptWeightsError, match="manifest says"):
+        verify(files)
+
+
+def test_a_path_is_no_manifest(path: Path) -> None:
+    """
+    And is told how to become one.
+    """
+    with open_files(path) as files, pytest.raises(ContractError, match="read_manifest"):
+        verify(files, str(manifest_path(path)))  # type: ignore[arg-type]
