@@ -31,6 +31,9 @@ class PictureRules:
         quality: Of JPEG, 1 to 95; where a file is too large, lower ones down to 30 are tried.
         max_pictures: Pictures of one prompt, the frames of a video counted.
         longest_edge_px: Longer edges are made that short; ``None`` leaves them.
+        many_pictures: With more pictures than that, *edge_of_many_px* holds, too; ``None`` for
+            servers that take many as they take few.
+        edge_of_many_px: The longest edge of each of many.
         max_pixels: Width times height; larger pictures are made that small.
         max_picture_bytes: Size of one file.
 
@@ -46,6 +49,8 @@ class PictureRules:
     quality: int = 90
     max_pictures: int = 1280
     longest_edge_px: int | None = None
+    many_pictures: int | None = None
+    edge_of_many_px: int | None = None
     max_pixels: int = _LIMITS.max_pixels
     max_picture_bytes: int = ModelServerLimits().max_picture_bytes
 
@@ -56,22 +61,30 @@ class PictureRules:
             require_count(**{field: getattr(self, field)})
         if self.quality > 95:
             raise ContractError("quality", f"got {self.quality}, expected 1 to 95")
-        if self.longest_edge_px is not None:
-            require_count(longest_edge_px=self.longest_edge_px)
+        for field in ("longest_edge_px", "many_pictures", "edge_of_many_px"):
+            if getattr(self, field) is not None:
+                require_count(**{field: getattr(self, field)})
+        if (self.many_pictures is None) is not (self.edge_of_many_px is None):
+            raise ContractError("edge_of_many_px", "expected it with many_pictures, or neither")
 
-    def encode(self, pixels: UInt8Array) -> bytes:
+    def encode(self, pixels: UInt8Array, *, pictures: int = 1) -> bytes:
         """
         Make a file of a picture, without metadata.
 
         Args:
             pixels: RGB, uint8, shape ``[H, W, 3]``.
+            pictures: How many there are in its prompt.
 
         Raises:
             MediaLimitError: If it is larger than *max_picture_bytes*, as far as quality goes.
             MissingDependencyError: If Pillow is not installed.
         """
-        if self.longest_edge_px is not None:
-            pixels = fit_longest_edge(pixels, self.longest_edge_px)
+        edges = [self.longest_edge_px]
+        if self.many_pictures is not None and pictures > self.many_pictures:
+            edges.append(self.edge_of_many_px)
+        for edge in edges:
+            if edge is not None:
+                pixels = fit_longest_edge(pixels, edge)
         pixels = fit_pixel_budget(pixels, self.max_pixels)
         if self.format is ImageFormat.PNG:
             return encode_png(pixels, max_bytes=self.max_picture_bytes)
@@ -114,7 +127,7 @@ def pictures_of(prompt: Prompt, rules: PictureRules) -> Iterator[Picture]:
     captions = [""] * len(prompt.images) + captions
     for pixels, caption in zip_longest(sources, captions, fillvalue=""):
         assert not isinstance(pixels, str)
-        yield Picture(rules.encode(pixels), rules.format.value, caption)
+        yield Picture(rules.encode(pixels, pictures=count), rules.format.value, caption)
 
 
 def _times_s(prompt: Prompt, frames: int) -> list[float]:

@@ -60,6 +60,10 @@ class Provider:
     pictures: PictureRules = attrs.field(factory=PictureRules)
 
 
+# Sources of the limits: docs.claude.com, vision (some models take more pictures); OpenAI's guide to
+# images; console.groq.com, vision; for Gemini firebase.google.com, input files. How many pictures
+# Groq and Mistral take was found by trying (earendil-works/pi, pull request 120), and the bytes of
+# one for Mistral are from dlt-hub's page on it: the providers' own pages could not be read whole.
 PROVIDERS: tuple[Provider, ...] = (
     Provider(
         name="openai",
@@ -94,8 +98,12 @@ PROVIDERS: tuple[Provider, ...] = (
         takes_top_k=True,
         max_request_bytes=32_000_000,
         pictures=PictureRules(
-            max_pictures=100, longest_edge_px=8000, max_picture_bytes=3_750_000
-        ),  # 5 MB in Base64
+            max_pictures=100,
+            longest_edge_px=8000,
+            many_pictures=20,
+            edge_of_many_px=2000,
+            max_picture_bytes=3_750_000,  # 5 MB in Base64
+        ),
     ),
     Provider(name="xai", base_url="https://api.x.ai/v1", key_variable="XAI_API_KEY"),
     Provider(
@@ -131,7 +139,7 @@ PROVIDERS: tuple[Provider, ...] = (
         takes_repetition_penalty=True,
     ),
 )
-"""Every provider that has a name, with the limits that it publishes."""
+"""Every provider that has a name, with the limits that are known of it; those of a model differ."""
 
 
 def find_provider(name: str) -> Provider | None:

@@ -53,6 +53,17 @@ def test_pictures_that_are_too_large_are_made_smaller(
     assert size == load_image(rules.encode(NOISE)).shape[:2]
 
 
+@pytest.mark.parametrize(("count", "size"), [(2, (64, 96)), (3, (16, 24))])
+def test_many_pictures_are_made_smaller_than_few(count: int, size: tuple[int, int]) -> None:
+    """
+    As Anthropic wants it: from the twenty-first on, shorter edges hold for all of them.
+    """
+    rules = PictureRules(many_pictures=2, edge_of_many_px=24)
+    prompt = Prompt(text="?", images=(NOISE,) * count)
+    sizes = {load_image(each.encoded).shape[:2] for each in pictures_of(prompt, rules)}
+    assert {size} == sizes
+
+
 def test_frames_at_a_rate_have_times_too() -> None:
     """
     Two frames a second.
@@ -70,6 +81,9 @@ def test_frames_at_a_rate_have_times_too() -> None:
         {"quality": 0},
         {"max_pictures": 0},
         {"longest_edge_px": 0},
+        {"many_pictures": 2},
+        {"edge_of_many_px": 24},
+        {"many_pictures": 0, "edge_of_many_px": 24},
     ],
 )
 def test_rules_that_are_none_are_refused(fields: dict[str, object]) -> None:
