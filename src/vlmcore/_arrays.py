@@ -172,9 +172,8 @@ def as_tuple(value: Any) -> Any:
     Text is not a sequence of names, and neither is an array without axes, which only says that it
     can be iterated over: a check that follows refuses them. Texts in it become plain ones.
     """
-    if not isinstance(value, Iterable) or isinstance(value, str):
-        return value
-    if type(value) is tuple and {*map(type, value)} == {str}:  # what it mostly is
+    is_plain = type(value) is tuple and {*map(type, value)} == {str}  # what it mostly is
+    if is_plain or not isinstance(value, Iterable) or isinstance(value, str):
         return value
     try:  # a text of another class may say what it is equal to
         return tuple(str.__str__(each) if isinstance(each, str) else each for each in value)
@@ -189,8 +188,7 @@ def plain_float(value: Any) -> Any:
     Bool, text, complex, spans of time and whole numbers that float64 cannot hold are left: a check
     that follows refuses them.
     """
-    is_number = isinstance(value, (int, float, np.number))
-    if not is_number or isinstance(value, (bool, np.timedelta64)):
+    if not isinstance(value, (int, float, np.number)) or isinstance(value, (bool, np.timedelta64)):
         return value
     if isinstance(value, (int, np.integer)):
         return float(value) if -_EXACT <= int(value) <= _EXACT else value
