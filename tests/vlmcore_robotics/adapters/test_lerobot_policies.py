@@ -34,9 +34,12 @@ from lerobot_cases import (
     save_vqbet,
     seen_at,
 )
+from vlmcore.cli import main
+from vlmcore.contracts.documents import embodiment_to_json
 from vlmcore.contracts.embodiment import CameraSpec
 from vlmcore.errors import ContractError, PolicyError, PolicyRefusedError
 from vlmcore.policy.interface import ForkingPolicy, OffloadingPolicy, Policy
+from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.testing import check_policy
 from vlmcore_robotics.adapters import FrameSize, LeRobotPolicy
 from vlmcore_robotics.clients import WebSocketPolicy
@@ -256,6 +259,18 @@ def test_a_server_of_openpi_gives_what_lerobot_gives(loaded: Any, real: Any) -> 
     expected = real["act"].chunk(seen_at(0))
     assert np.array_equal(expected, chunk.values.astype(np.float32))
     assert 16 == metadata["policy_contract"]["chunk_size"]
+
+
+def test_the_shell_takes_a_folder_for_a_policy(act: Path, tmp_path: Path) -> None:
+    """
+    As ``vlmcore policy serve`` does, to be recorded here.
+    """
+    robot, recording = tmp_path / "robot.json", tmp_path / "run.jsonl"
+    robot.write_text(embodiment_to_json(ROBOT))
+    words = ("--embodiment", robot, "--previous", "state", "--calls", 2)
+    assert 0 == main(["policy", "record", f"lerobot:{act}", *map(str, (recording, *words))])
+    chunks = [step.chunk for step in EpisodeReader(recording)]
+    assert [((16, 3), NAMES)] * 2 == [(chunk.values.shape, chunk.names) for chunk in chunks]
 
 
 def test_the_page_runs_as_it_is_printed(act: Path, tmp_path: Path, monkeypatch: Any) -> None:
