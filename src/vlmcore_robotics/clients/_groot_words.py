@@ -106,9 +106,8 @@ class GrootWords:
         return Parts((codec.encode_reset(),)) if codec.dialect.knows_reset else None
 
     def new_line(self) -> ZmqLine:
-        """Begin a connection."""
-        most = max(self._limits.max_response_bytes, self._limits.max_metadata_bytes)
-        return ZmqLine(self.terms.policy, max_bytes=most)
+        """Begin a connection; until `learned` has what it asks for, that is all that may come."""
+        return ZmqLine(self.terms.policy, max_bytes=self._limits.max_metadata_bytes)
 
     def request(self, observation: Observation) -> Parts:
         """
@@ -145,18 +144,24 @@ class GrootWords:
         """
         self._spoken().decode_reset(answer)
 
-    def learned(self, answers: tuple[bytes, ...], before: PolicyInfo | None) -> PolicyInfo:
+    def learned(
+        self, line: ZmqLine, answers: tuple[bytes, ...], before: PolicyInfo | None
+    ) -> PolicyInfo:
         """
         Read what a server says of itself, and compare it with tables, robot and what it said.
+
+        Actions may come on *line* then.
 
         Raises:
             PolicyRefusedError: If it answers with an error.
             PolicyProtocolError: If it cannot be read, does not fit the robot or the tables, or
                 differs from what was said on the connection before.
         """
-        terms, layout = self.terms, self._layout
-        modalities, dialect = read_modalities(answers[0], policy=terms.policy, token=terms.token)
-        said = read_ping(answers[1], policy=terms.policy, token=terms.token)
+        terms, layout, limits = self.terms, self._layout, self._limits
+        modalities, dialect = read_modalities(
+            answers[0], policy=terms.policy, token=terms.token, limits=limits
+        )
+        said = read_ping(answers[1], policy=terms.policy, token=terms.token, limits=limits)
         wrong = layout.differences(modalities)
         if wrong:
             raise terms.fault("its modalities are not those of the layout: " + "; ".join(wrong))
@@ -170,7 +175,7 @@ class GrootWords:
                 flat=self._flat,
                 missing_history=self._missing_history,
                 token=terms.token,
-                limits=self._limits,
+                limits=limits,
             )
         except ContractError as error:
             raise terms.fault(str(error)) from None
@@ -187,6 +192,7 @@ class GrootWords:
         info = terms.learned(info, before, cameras=info.cameras or ())
         self.history.look_back(codec.steps_back)
         self._codec = codec
+        line.allow(limits.max_response_bytes)
         return attrs.evolve(info, metadata={"dialect": dialect.value})
 
     def _spoken(self) -> GrootCodec:

@@ -29,7 +29,8 @@ class ZmqLine:
 
     Args:
         policy: The policy as the caller named it.
-        max_bytes: How large an answer may be; a larger one ends the connection.
+        max_bytes: How large an answer may be, until `allow` says otherwise; a larger one ends the
+            connection.
     """
 
     def __init__(self, policy: str, *, max_bytes: int) -> None:
@@ -50,6 +51,10 @@ class ZmqLine:
     def is_usable(self) -> bool:
         """Whether something can be asked, now or after what is awaited."""
         return self._ending is None and self._session.is_usable
+
+    def allow(self, max_bytes: int) -> None:
+        """Say how large the answers may be that come from now on."""
+        self._zmtp.max_bytes = max_bytes
 
     def ask(self, request: Parts, /) -> None:
         """

@@ -146,5 +146,5 @@ class AsyncZmqPolicy(AsyncStreamClient[Parts, bytes]):
             line.ask(question)
             self._tcp.flush()
             answers.append(await self._next(line))
-        self._info = self._words.learned(tuple(answers), self._info)
+        self._info = self._words.learned(line, tuple(answers), self._info)
         return self._info

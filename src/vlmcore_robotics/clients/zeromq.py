@@ -188,5 +188,5 @@ class ZmqPolicy(StreamClient[Parts, bytes]):
             line.ask(question)
             self._flush(line, deadline)
             answers.append(self._next(line, deadline))
-        self._info = self._words.learned(tuple(answers), self._info)
+        self._info = self._words.learned(line, tuple(answers), self._info)
         return self._info

@@ -58,7 +58,9 @@ def ask_ping(*, token: Secret | None = None) -> bytes:
     return encode_call(GrootEndpoint.PING, token=token)
 
 
-def read_ping(frame: bytes, *, policy: str, token: Secret | None = None) -> dict[str, Any]:
+def read_ping(
+    frame: bytes, *, policy: str, token: Secret | None = None, limits: WireLimits | None = None
+) -> dict[str, Any]:
     """
     Read the answer to `ask_ping`: what is said beside that somebody is there, mostly nothing.
 
@@ -66,7 +68,7 @@ def read_ping(frame: bytes, *, policy: str, token: Secret | None = None) -> dict
         PolicyRefusedError: If the server refused, as without the right token.
         PolicyProtocolError: If it is no such answer: somebody else is there.
     """
-    said = read_reply(frame, policy=policy, token=token, kind=FrameKind.METADATA)
+    said = read_reply(frame, policy=policy, token=token, kind=FrameKind.METADATA, limits=limits)
     if not isinstance(said, Mapping) or said.get("status") != "ok":
         problem = "ping: got another answer than 'ok', expected a server of GR00T"
         raise PolicyProtocolError(policy, problem, "theirs")
@@ -84,7 +86,7 @@ def ask_modalities(*, token: Secret | None = None) -> bytes:
 
 
 def read_modalities(
-    frame: bytes, *, policy: str, token: Secret | None = None
+    frame: bytes, *, policy: str, token: Secret | None = None, limits: WireLimits | None = None
 ) -> tuple[PolicyModalities, GrootDialect]:
     """
     Read the answer to `ask_modalities`: what the policy takes and gives, and the dialect.
@@ -93,12 +95,13 @@ def read_modalities(
         frame: What the server sent.
         policy: What the policy is called in errors.
         token: The token that was sent, which no error shows.
+        limits: How large it may be.
 
     Raises:
         PolicyRefusedError: If the server refused.
         PolicyProtocolError: If it is no such answer.
     """
-    said = read_reply(frame, policy=policy, token=token, kind=FrameKind.METADATA)
+    said = read_reply(frame, policy=policy, token=token, kind=FrameKind.METADATA, limits=limits)
     return blamed(policy, token, lambda: modalities_from_answer(said))
 
 

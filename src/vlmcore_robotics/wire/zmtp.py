@@ -99,6 +99,7 @@ class ZmtpConnection:
         max_bytes: How large a message may be, all its frames together.
 
     Attributes:
+        max_bytes: The same; set it where larger ones are to come.
         unsent: What is to be sent, apart from messages. Take it away.
 
     Example:
@@ -118,7 +119,7 @@ class ZmtpConnection:
     def __init__(self, kind: SocketKind, *, policy: str, max_bytes: int) -> None:
         self._kind = kind
         self._policy = policy
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._buffer = FrameBuffer()
         self._pieces = Pieces()
         self._is_said = False  # all of our greeting
@@ -250,10 +251,10 @@ class ZmtpConnection:
         if not self._is_greeted:
             raise self._fault("it sends a message before it says what it is")
         self._size += head.size
-        if self._size > self._max_bytes:
+        if self._size > self.max_bytes:
             raise self._fault(
                 f"it sends a message of {self._size} bytes or more, expected at most "
-                f"{self._max_bytes}"
+                f"{self.max_bytes}"
             )
         if len(self._frames) == _MOST_FRAMES:
             raise self._fault(f"it sends a message of more than {_MOST_FRAMES} frames")

@@ -412,6 +412,31 @@ def test_an_answer_that_is_too_large_ends_the_connection(remote: Make) -> None:
         assert PLAN == policy.infer().values.tolist()
 
 
+@pytest.mark.parametrize("question", ["get_modality_config", "ping"])
+def test_what_a_server_says_of_itself_is_held_to_its_own_limit_before_it_is_held_in_memory(
+    remote: Make, question: str
+) -> None:
+    """
+    The limit of answers, which are larger, is for what comes after it.
+    """
+    limits = WireLimits(max_metadata_bytes=2000)
+    with Scripted({question: [bytes(100_000)]}) as server:
+        with pytest.raises(PolicyProtocolError, match="a message of 100000 bytes or more"):
+            remote(server.url, limits=limits).infer()
+        assert "get_action" not in server.asked
+
+
+def test_an_answer_may_be_larger_than_what_a_server_says_of_itself(remote: Make) -> None:
+    """
+    It is held to the limit of answers.
+    """
+    large = encode_frame({"error": "x" * 5000}, kind=RESPONSE)
+    with Scripted({"get_action": [large]}) as server:
+        policy = remote(server.url, limits=WireLimits(max_metadata_bytes=2000))
+        with pytest.raises(PolicyRefusedError, match="xxx"):
+            policy.infer()
+
+
 @pytest.mark.parametrize(
     ("said", "words"),
     [

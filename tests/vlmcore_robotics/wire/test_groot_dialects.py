@@ -20,6 +20,7 @@ from vlmcore.errors import (
     PolicyRefusedError,
     VlmcoreError,
 )
+from vlmcore.limits import WireLimits
 from vlmcore.secrets import Secret
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
 from vlmcore_robotics.wire.groot_calls import (
@@ -85,6 +86,22 @@ def test_a_ping_is_answered_by_a_server_of_groot_or_not() -> None:
     ):
         with pytest.raises(PolicyProtocolError):
             read_ping(frame, policy="groot")
+
+
+def test_what_a_server_says_of_itself_is_read_within_the_limits_that_are_given() -> None:
+    """
+    Fewer bytes than usual, or more, by who asks.
+    """
+    large = encode_frame({"status": "ok", "card": bytes(2 << 20)}, kind=FrameKind.RESPONSE)
+    modalities = CODECS[GrootDialect.N1_7].encode_modalities()
+    wide, narrow = WireLimits(max_metadata_bytes=4 << 20), WireLimits(max_metadata_bytes=10)
+
+    assert {"card"} == read_ping(large, policy="groot", limits=wide).keys()
+    for read, frame in ((read_ping, large), (read_modalities, modalities)):
+        with pytest.raises(PolicyProtocolError, match="max_metadata_bytes"):
+            read(frame, policy="groot", limits=narrow)
+    with pytest.raises(PolicyProtocolError, match="max_metadata_bytes"):
+        read_ping(large, policy="groot")
 
 
 @pytest.mark.parametrize(
