@@ -111,9 +111,12 @@ class ReadBudget:
             asked = f"{in_gib(staging_bytes)} asked for, {in_gib(taken)} taken"
             steps = (f"staging_bytes: {asked}: the host has {in_gib(free)} free",)
         chunk = max(min(chunk_bytes, taken) // _PAGE * _PAGE, _PAGE)
+        fitting = max(min(readers, taken // chunk, _MOST_READERS), 1)
+        if fitting < readers:
+            steps += (f"readers: {readers} asked for, {fitting} taken: there is no room for more",)
         return cls(
             staging_bytes=max(taken, chunk),
-            readers=max(min(readers, taken // chunk), 1),
+            readers=fitting,
             chunk_bytes=chunk,
             cached_readers=cached_readers,
             direct=direct,

@@ -87,3 +87,12 @@ def test_a_budget_that_cannot_be_is_refused(wish: dict[str, Any], problem: str) 
     with pytest.raises(ContractError) as error:
         ReadBudget(**wish)
     assert problem == str(error.value)
+
+
+def test_readers_for_which_there_is_no_room_are_told() -> None:
+    """
+    What was asked for by argument is not made less in silence.
+    """
+    budget = ReadBudget.for_host(readers=1000, free_bytes=1 << 40)
+    assert 64 == budget.readers
+    assert ("readers: 1000 asked for, 64 taken: there is no room for more",) == budget.steps_down

@@ -577,3 +577,49 @@ def pack_with_a_flip(folder: Path) -> Path:
     data[place] ^= 1
     Path(written.path).write_bytes(data)
     return Path(written.path)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_weight_that_is_a_part_of_another_is_refused(device: str, tmp_path: Path) -> None:
+    """
+    Each would get memory of its own, and what was one would be two from then on, in silence.
+    """
+    module = nn.Module()
+    whole = torch.zeros(10, device=device)
+    module.whole, module.part = nn.Parameter(whole), nn.Parameter(whole[2:5])
+    path = write_pack({"whole": np.ones(10, "f4"), "part": np.ones(3, "f4")}, tmp_path / "m").path
+    with pytest.raises(ContractError, match="part: shares some of its memory with 'whole'"):
+        load_into(module, path)
+    assert module.part.is_meta or [0, 0, 0] == module.part.tolist()
+
+
+def test_weights_side_by_side_in_one_memory_are_loaded(tmp_path: Path) -> None:
+    """
+    As recurrent modules keep theirs on a GPU.
+    """
+    module = nn.Module()
+    memory = torch.zeros(10)
+    module.low, module.high = nn.Parameter(memory[:5]), nn.Parameter(memory[5:])
+    tensors = {"low": np.ones(5, np.float32), "high": np.full(5, 2, np.float32)}
+    load_into(module, write_pack(tensors, tmp_path / "m").path)
+    assert (5, 10) == (module.low.sum().item(), module.high.sum().item())
+
+
+def test_two_weights_for_one_name_are_refused(tmp_path: Path) -> None:
+    """
+    Which of them it gets would hang on their order in the file.
+    """
+    module = nn.Linear(2, 1)
+    weights = {"weight": np.ones((1, 2), "f4"), "old": np.zeros((1, 2), "f4"), "bias": np.ones(1)}
+    path = write_pack(weights, tmp_path / "m.flashpack").path
+    with pytest.raises(ContractError, match="names: got two weights for 'weight'"):
+        load_into(module, path, strict=False, names={"old": "weight"})
+
+
+def test_names_are_a_mapping(tmp_path: Path) -> None:
+    """
+    And no list of some, as of other loaders.
+    """
+    path = write_pack({"weight": np.ones((1, 2), np.float32)}, tmp_path / "m.flashpack").path
+    with pytest.raises(ContractError, match="names: got list"):
+        load_into(nn.Linear(2, 1), path, strict=False, names=["weight"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -112,9 +113,10 @@ def match(
 
     Raises:
         WeightMismatchError: If anything differs, with all that differs.
-        ContractError: If the module keeps weights in a form of its own.
+        ContractError: If the module keeps weights in a form of its own, one of its weights is a
+            part of another, or *names* gives two the same name.
     """
-    offered = _offered(index, names or {})
+    offered = _offered(index, {} if names is None else names)
     targets = targets_of(module)
     known = {name for target in targets for name in target.names}
     unused = [name for name in offered if name not in known]
@@ -125,6 +127,7 @@ def match(
         raise WeightMismatchError(path, tuple(missing), tuple(unused))
     found = [(target, _entries(target, offered)) for target in targets]
     found = [(target, entries) for target, entries in found if entries]
+    _require_apart([target for target, _ in found])
     faults = [fault for target, entries in found for fault in _shape_faults(target, entries)]
     if faults:
         raise WeightMismatchError(path, mismatched=tuple(faults))
@@ -138,6 +141,24 @@ def match(
     if faults:
         raise WeightMismatchError(path, mismatched=tuple(faults))
     return Match(pairs=tuple(pairs), missing=tuple(missing), unused=tuple(unused))
+
+
+def _require_apart(targets: list[Target]) -> None:
+    """Refuse what is part of another weight: with memory of its own it would be that no more."""
+    places = sorted((*_place(target.tensor), target.names[0]) for target in targets)
+    for (storage, _, stop, name), (other, start, _, part) in pairwise(places):
+        if storage == other and start < stop:
+            raise ContractError(
+                part, f"shares some of its memory with {name!a:.90}, expected all of it or none"
+            )
+
+
+def _place(tensor: torch.Tensor) -> tuple[int, int, int]:
+    """Say which memory a tensor is in, and from where to where."""
+    start = tensor.storage_offset() * tensor.element_size()
+    span = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    stop = start + (span + 1) * tensor.element_size() if tensor.numel() else start
+    return tensor.untyped_storage()._cdata, start, stop  # noqa: SLF001
 
 
 def _entries(target: Target, offered: Mapping[str, TensorEntry]) -> list[TensorEntry]:
@@ -259,7 +280,16 @@ def _require_no_other_state(
 def _offered(index: WeightIndex, names: Mapping[str, str]) -> dict[str, TensorEntry]:
     """Know the weights by what the module calls them, aliases too."""
     offered = {name: index[real] for name, real in index.aliases.items()} | dict(index)
-    return {names.get(name, name): entry for name, entry in offered.items()}
+    if not isinstance(names, Mapping):
+        kind = type(names).__name__
+        raise ContractError("names", f"got {kind}, expected what the module calls each weight")
+    called: dict[str, TensorEntry] = {}
+    for name, entry in offered.items():
+        if called.setdefault(names.get(name, name), entry) is not entry:
+            raise ContractError(
+                "names", f"got two weights for {names.get(name, name)!a:.90}, expected one"
+            )
+    return called
 
 
 def _shape_faults(target: Target, entries: list[TensorEntry]) -> list[tuple[str, str]]:
