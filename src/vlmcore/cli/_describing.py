@@ -117,7 +117,8 @@ class Describing:
         known = (
             "a small test model that knows drawn scenes only; " if self.model == EMBEDDED else ""
         )
-        self.terminal.note(f"{info.model}: {known}on {info.device}, {info.dtype}")
+        more = info.source if names_a_server(self.model) else info.dtype
+        self.terminal.note(f"{info.model}: {known}on {info.device}, {more}")
         if self.verbose:
             for field, value in attrs.asdict(info).items():
                 self.terminal.note(f"  {field}: {value}")

@@ -88,7 +88,7 @@ class ModelServerRefusedError(ModelServerError):
         known = [
             f"HTTP {self.status}" if self.status != 200 else "",
             self.code,
-            "" if self.retry_after_s is None else f"again after {self.retry_after_s:.3g} s",
+            "" if self.retry_after_s is None else f"again after {self.retry_after_s:.6g} s",
         ]
         told = ", ".join(part for part in known if part)
         return f"{super().__str__()}{f' ({told})' if told else ''}"

@@ -21,6 +21,7 @@ _REASONS = {
         "length",
         "max_tokens",
         "max_output_tokens",
+        "incomplete",  # of responses that do not say why
         "model_context_window_exceeded",
         "model_length",
         "pause_turn",

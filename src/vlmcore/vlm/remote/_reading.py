@@ -24,14 +24,16 @@ _LONGEST_FIELD = 6
 _INNER = (b",", b"[", b"{")  # each value but the first has one before it
 _ERROR_BYTES = 0x10000  # of an error that are read
 _TOOLS = ("tool_calls", "function_call", "tool_use")
-# What servers say of an answer that they gave up; what came of it looks like a whole one. "abort"
-# is vLLM's and SGLang's (vllm-project/vllm, issue 57082), "insufficient_..." DeepSeek's, the last
-# two are Gemini's.
+# What servers say of an answer that they gave up, or have yet to write; it looks like a whole one.
+# "abort" is from vLLM and SGLang (vllm-project/vllm, issue 57082), "insufficient_..." from DeepSeek,
+# the last two from Gemini.
 _GIVEN_UP = (
     "error",
     "abort",
     "cancelled",
     "failed",
+    "queued",
+    "in_progress",
     "insufficient_system_resource",
     "malformed_function_call",
     "other",
@@ -191,7 +193,7 @@ def require_answered(draft: Draft) -> None:
     if draft.is_over:
         return
     if reason in _GIVEN_UP:
-        raise BadAnswerError(f"it gave the answer up and says {reason!r}")
+        raise BadAnswerError(f"it sent no whole answer, and says {reason!r}")
     if reason in _TOOLS and not draft.text:
         raise BadAnswerError("it called a tool, expected an answer")
     if not reason and not draft.is_begun:

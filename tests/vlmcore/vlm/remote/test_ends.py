@@ -30,7 +30,7 @@ from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.remote import _calls
 from vlmcore.vlm.remote.async_predictors import AsyncOpenAICompatiblePredictor
 from vlmcore.vlm.remote.listing import list_models
-from vlmcore.vlm.remote.predictors import OpenAICompatiblePredictor
+from vlmcore.vlm.remote.predictors import OpenAICompatiblePredictor, OpenAIResponsesPredictor
 
 PROMPT = Prompt(text="What is this?")
 KEY = "sk-ends-0123456789"
@@ -91,11 +91,11 @@ CALL = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "
 @pytest.mark.parametrize(
     ("script", "told"),
     [
-        (streams(delta("A do"), delta(reason="abort"), DONE), "gave the answer up"),
-        (streams(delta("A do"), delta(reason="error"), DONE), "gave the answer up"),
-        (streams(delta("A do"), delta(reason="abort")), "gave the answer up"),
-        (whole(content="A do", reason="insufficient_system_resource"), "gave the answer up"),
-        (whole(content=None, reason="MALFORMED_FUNCTION_CALL"), "gave the answer up"),
+        (streams(delta("A do"), delta(reason="abort"), DONE), "no whole answer"),
+        (streams(delta("A do"), delta(reason="error"), DONE), "no whole answer"),
+        (streams(delta("A do"), delta(reason="abort")), "no whole answer"),
+        (whole(content="A do", reason="insufficient_system_resource"), "no whole answer"),
+        (whole(content=None, reason="MALFORMED_FUNCTION_CALL"), "no whole answer"),
         (streams(delta(tool_calls=CALL), delta(reason="tool_calls"), DONE), "called a tool"),
         (whole(content=None, tool_calls=CALL, reason="tool_calls"), "called a tool"),
         (streams(DONE), "sent none"),
@@ -112,6 +112,25 @@ def test_what_only_looks_like_a_whole_answer_is_an_error(
     """
     with serving(script) as server, pytest.raises(ModelServerProtocolError, match=told):
         ask(server.url)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [("completed", "end"), ("incomplete", "length"), ("queued", None), ("cancelled", None)],
+)
+def test_a_response_ends_as_its_status_says(status: str, expected: str | None) -> None:
+    """
+    Also where it does not say why it is incomplete, or is yet to be written.
+    """
+    output = [{"type": "message", "content": [{"type": "output_text", "text": "A do"}]}]
+    response = {"object": "response", "status": status, "output": output}
+    script = says(json.dumps(response).encode())
+    with serving(script) as server, OpenAIResponsesPredictor(server.url, model="m") as predictor:
+        if expected is None:
+            with pytest.raises(ModelServerProtocolError, match=status):
+                predictor.generate(PROMPT)
+        else:
+            assert expected == predictor.generate(PROMPT).stop_reason.value
 
 
 @both

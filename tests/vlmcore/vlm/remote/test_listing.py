@@ -118,6 +118,7 @@ def test_the_command_describes_with_a_model_behind_a_server(
         assert 0 == main(words)
     told = capsys.readouterr()
     assert "A red square." in told.out
+    assert f"tiny: on a server, http://localhost:{server.port}/v1" in told.err
     assert "None" not in told.err
 
 
