@@ -12,10 +12,11 @@ from vlmcore.cli._bytes_progress import BytesProgress, in_bytes
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError, WeightChecksumError, WeightsError
+from vlmcore.limits import WeightLimits
 from vlmcore.weights.index import WeightIndex
 from vlmcore.weights.manifest import Manifest, manifest_path, read_manifest
 from vlmcore.weights.opening import WeightFiles, open_files
-from vlmcore.weights.verifying import Verification, verify
+from vlmcore.weights.verifying import Verification, find_manifest, verify
 from vlmcore.weights.writing import Written
 
 __all__ = ["inspect", "told_of", "verify_files", "write"]
@@ -33,14 +34,16 @@ def told_of(terminal: Terminal, work: Callable[[], ExitCode]) -> ExitCode:
         return ExitCode.INCOMPLETE
 
 
-def inspect(terminal: Terminal, path: str, *, as_json: bool, tensors: bool) -> ExitCode:
+def inspect(
+    terminal: Terminal, path: str, *, limits: WeightLimits, as_json: bool, tensors: bool
+) -> ExitCode:
     """
     Tell what files say of their tensors; none of those is read.
 
     Raises:
         WeightsError: If they cannot be read.
     """
-    with open_files(path) as files:
+    with open_files(path, limits=limits) as files:
         manifest = _manifest_beside(files)
         if as_json:
             terminal.document(_document(files.index, manifest), indent=2)
@@ -85,6 +88,7 @@ def verify_files(
     path: str,
     *,
     manifest: str | None,
+    limits: WeightLimits,
     how: Verification,
     seed: int,
     as_json: bool,
@@ -97,8 +101,11 @@ def verify_files(
         WeightsError: If they cannot be read, or there is no manifest.
         WeightChecksumError: If they are others.
     """
-    said = None if manifest is None else read_manifest(manifest)
-    with open_files(path) as files, BytesProgress("comparing", quiet=quiet) as progress:
+    said = None if manifest is None else read_manifest(manifest, limits=limits)
+    with (
+        open_files(path, limits=limits) as files,
+        BytesProgress("comparing", quiet=quiet) as progress,
+    ):
         try:
             found = verify(files, said, how=how, seed=seed, progress=progress)
         except WeightChecksumError as error:
@@ -119,7 +126,7 @@ def verify_files(
 
 def _manifest_beside(files: WeightFiles) -> Manifest | None:
     beside = manifest_path(files.chosen)
-    return read_manifest(beside) if os.path.lexists(beside) else None
+    return find_manifest(files) if os.path.lexists(beside) else None
 
 
 def _summary(files: WeightFiles, manifest: Manifest | None) -> Iterator[str]:

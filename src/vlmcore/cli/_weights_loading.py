@@ -8,6 +8,7 @@ from typing import Any
 from vlmcore.cli._bytes_progress import BytesProgress, in_bytes
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._terminal import Terminal
+from vlmcore.limits import WeightLimits
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.loading import read_weights
 from vlmcore.weights.opening import WeightFiles, open_files
@@ -25,6 +26,7 @@ def load(
     way: Way,
     verification: Verification,
     wishes: dict[str, Any],
+    limits: WeightLimits,
     as_json: bool,
     quiet: bool,
 ) -> ExitCode:
@@ -35,7 +37,10 @@ def load(
         ContractError: If a wish makes no budget.
         WeightsError: If they cannot be loaded.
     """
-    with open_files(path) as files, BytesProgress("loading", quiet=quiet) as progress:
+    with (
+        open_files(path, limits=limits) as files,
+        BytesProgress("loading", quiet=quiet) as progress,
+    ):
         weights = read_weights(
             files,
             way=way,
@@ -54,7 +59,13 @@ def load(
 
 
 def tune(
-    terminal: Terminal, path: str, *, memory: str | None, again: bool, as_json: bool
+    terminal: Terminal,
+    path: str,
+    *,
+    memory: str | None,
+    again: bool,
+    limits: WeightLimits,
+    as_json: bool,
 ) -> ExitCode:
     """
     Measure how weights are read fastest, or remember it, and tell.
@@ -63,7 +74,7 @@ def tune(
         ContractError: If it cannot be remembered.
         WeightsError: If they cannot be read.
     """
-    tuning = autotune(path, memory=memory, again=again)
+    tuning = autotune(path, memory=memory, again=again, limits=limits)
     if as_json:
         terminal.document(tuning.to_dict())
     else:

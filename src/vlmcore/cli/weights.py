@@ -7,9 +7,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from vlmcore.cli import _weights, _weights_loading
-from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
+from vlmcore.cli import _weights, _weights_help, _weights_loading
+from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._terminal import Terminal
+from vlmcore.limits import WeightLimits
 from vlmcore.weights.layouts import ALIGN_BYTES
 from vlmcore.weights.packing import pack, unpack
 from vlmcore.weights.report import Way
@@ -17,58 +18,6 @@ from vlmcore.weights.verifying import Verification
 
 __all__ = ["add_command"]
 
-_PATH = """\
-PATH is a FlashPack file, a file of safetensors, an index of several (*.safetensors.index.json), or
-a folder that holds one of them. Everything that it says of itself is checked before it is believed.
-"""
-_CODES = (ExitCode.DONE, ExitCode.INCOMPLETE, ExitCode.USAGE, ExitCode.NO_PACKAGE)
-_MEANINGS = {
-    "incomplete": "a file cannot be read or written, or says what cannot be true",
-    "interrupted": "stopped with Ctrl-C",
-}
-_WRITE_CODES = exit_codes_help(*_CODES, ExitCode.INTERRUPTED, done="it is written", **_MEANINGS)
-_LOOK_CODES = exit_codes_help(
-    *_CODES, ExitCode.INTERRUPTED, done="the files are as they should be", **_MEANINGS
-)
-_VERIFY_CODES = exit_codes_help(
-    *_CODES,
-    ExitCode.UNSAFE,
-    ExitCode.INTERRUPTED,
-    done="the weights are those of the manifest, as far as they were compared",
-    unsafe="the weights are others than those of the manifest",
-    **_MEANINGS,
-)
-_WRITE = f"""\
-{_PATH}
-What was at TARGET is there until the new file is whole. Beside it a manifest is written: the
-checksum of each tensor, the source with the SHA-256 of its files, and what made it. Nothing is
-converted unless --dtype says so; whole numbers and float8 never are.
-
-{_WRITE_CODES}
-"""
-_INSPECT = f"{_PATH}\n{_LOOK_CODES}\n"
-_VERIFY = f"""\
-{_PATH}
-The manifest finds what happened by mistake, by the name of the tensor. Against somebody who would
-forge both, compare the SHA-256 that it has of each file with one that you have from elsewhere.
-
-{_VERIFY_CODES}
-"""
-_LOAD = f"""\
-{_PATH}
-The weights are read as a program would have them, and let go of. What 'vlmcore weights tune' found
-for files that lie there is used, unless an option says otherwise. Staging memory is a bound; where
-the host has little memory, less is taken, and told.
-
-{_LOOK_CODES}
-"""
-_TUNE = f"""\
-{_PATH}
-Some ways to read are tried for some seconds, with pages of the file dropped from the page cache in
-between. What is fastest is remembered for this machine and its file system.
-
-{_LOOK_CODES}
-"""
 _BUDGET = (
     ("--staging-mib", "staging_bytes", 0x10_0000, "memory for bytes on their way, in MiB"),
     ("--readers", "readers", 1, "parts that are read at once"),
@@ -102,7 +51,7 @@ def _add_inspect(commands: Any) -> None:
         "inspect",
         work=_inspect,
         summary="say what files of weights hold, without reading a tensor",
-        epilog=_INSPECT,
+        epilog=_weights_help.INSPECT,
     )
     parser.add_argument("path", metavar="PATH", help="the weights")
     parser.add_argument("--tensors", action="store_true", help="a line for each tensor, too")
@@ -115,7 +64,7 @@ def _add_verify(commands: Any) -> None:
         "verify",
         work=_verify,
         summary="compare weights with the manifest beside them",
-        epilog=_VERIFY,
+        epilog=_weights_help.VERIFY,
     )
     parser.add_argument("path", metavar="PATH", help="the weights")
     parser.add_argument(
@@ -136,7 +85,7 @@ def _add_pack(commands: Any) -> None:
         "pack",
         work=_pack,
         summary="pack weights into one FlashPack file",
-        epilog=_WRITE,
+        epilog=_weights_help.WRITE,
     )
     _add_writing(parser)
     parser.add_argument(
@@ -154,7 +103,7 @@ def _add_unpack(commands: Any) -> None:
         "unpack",
         work=_unpack,
         summary="write weights as one file of safetensors",
-        epilog=_WRITE,
+        epilog=_weights_help.WRITE,
     )
     _add_writing(parser)
 
@@ -165,7 +114,7 @@ def _add_load(commands: Any) -> None:
         "load",
         work=_load,
         summary="load weights, and tell how long that takes",
-        epilog=_LOAD,
+        epilog=_weights_help.LOAD,
     )
     parser.add_argument("path", metavar="PATH", help="the weights")
     parser.add_argument(
@@ -199,7 +148,7 @@ def _add_tune(commands: Any) -> None:
         "tune",
         work=_tune,
         summary="find out how weights are read fastest here, and remember it",
-        epilog=_TUNE,
+        epilog=_weights_help.TUNE,
     )
     parser.add_argument("path", metavar="PATH", help="the weights; the larger the better")
     parser.add_argument("--again", action="store_true", help="measure though it is remembered")
@@ -244,6 +193,13 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-tensors",
+        type=int,
+        default=WeightLimits().max_tensors,
+        metavar="N",
+        help="refuse files of more, or of longer headers than so many need (default: %(default)s)",
+    )
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object")
     group.add_argument("--quiet", "-q", action="store_true", help="no progress, only complaints")
@@ -256,7 +212,11 @@ def _run(work: _Work, arguments: argparse.Namespace) -> int:
 
 def _inspect(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return _weights.inspect(
-        terminal, arguments.path, as_json=arguments.json, tensors=arguments.tensors
+        terminal,
+        arguments.path,
+        limits=_limits(arguments),
+        as_json=arguments.json,
+        tensors=arguments.tensors,
     )
 
 
@@ -265,6 +225,7 @@ def _verify(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         terminal,
         arguments.path,
         manifest=arguments.manifest,
+        limits=_limits(arguments),
         how=Verification.SAMPLED if arguments.sampled else Verification.WHOLE,
         seed=arguments.seed,
         as_json=arguments.json,
@@ -286,6 +247,7 @@ def _load(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         way=Way(arguments.way),
         verification=Verification(arguments.verify),
         wishes=wishes,
+        limits=_limits(arguments),
         as_json=arguments.json,
         quiet=arguments.quiet,
     )
@@ -297,6 +259,7 @@ def _tune(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         arguments.path,
         memory=arguments.memory,
         again=arguments.again,
+        limits=_limits(arguments),
         as_json=arguments.json,
     )
 
@@ -325,7 +288,12 @@ def _said_of_writing(arguments: argparse.Namespace) -> dict[str, Any]:
         "checkpoint": arguments.checkpoint,
         "revision": arguments.revision,
         "manifest": not arguments.no_manifest,
+        "limits": _limits(arguments),
     }
+
+
+def _limits(arguments: argparse.Namespace) -> WeightLimits:
+    return WeightLimits.for_tensors(arguments.max_tensors)
 
 
 def _write(

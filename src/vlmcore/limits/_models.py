@@ -157,3 +157,22 @@ class WeightLimits(Bounds):
     max_rank: int = 64
     max_blocks: int = 256
     max_manifest_bytes: int = 64 * MIB
+
+    @classmethod
+    def for_tensors(cls, count: int) -> WeightLimits:
+        """
+        Let in a checkpoint of *count* tensors: as much is read for each as by default.
+
+        Example:
+            >>> limits = WeightLimits.for_tensors(1 << 18)
+            >>> limits.max_tensors, limits.max_header_bytes == 2 * WeightLimits().max_header_bytes
+            (262144, True)
+        """
+        usual = cls()
+        if not isinstance(count, int) or count <= usual.max_tensors:
+            return cls(max_tensors=count)
+        return cls(
+            max_tensors=count,
+            max_header_bytes=usual.max_header_bytes * count // usual.max_tensors,
+            max_manifest_bytes=usual.max_manifest_bytes * count // usual.max_tensors,
+        )

@@ -193,7 +193,9 @@ def write_manifest(manifest: Manifest, path: str | os.PathLike[str]) -> None:
     Raises:
         WeightsError: If it cannot be written.
     """
-    text = write_json(_document(manifest), limits=_json_limits(_LIMITS))
+    most = max(len(manifest.tensors), _LIMITS.max_tensors)
+    limits = _json_limits(WeightLimits.for_tensors(most))
+    text = write_json(_document(manifest), limits=limits)
     try:
         write_whole(os.fspath(path), f"{text}\n".encode())
     except ContractError as error:
@@ -212,7 +214,9 @@ def read_manifest(path: str | os.PathLike[str], *, limits: WeightLimits | None =
     limits, shown = limits or _LIMITS, os.fspath(path)
     try:
         text = _read(Path(shown), limits.max_manifest_bytes)
-        return _manifest(MANIFEST.check(read_json(text, limits=_json_limits(limits))))
+        said = MANIFEST.check(read_json(text, limits=_json_limits(limits)))
+        require_at_most("max_tensors", len(said["tensors_xxh3_128"]), limits.max_tensors)
+        return _manifest(said)
     except LimitExceededError as error:
         raise WeightsLimitError(shown, error.limit, error.actual, error.allowed) from None
     except ContractError as error:

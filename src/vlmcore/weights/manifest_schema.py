@@ -39,7 +39,7 @@ MANIFEST = DocumentKind(
             _XXH3, "The same of what the files say: names, types, shapes and places of tensors."
         ),
         "tensors_xxh3_128": Field(
-            MapOf(item=_XXH3, most=_LIMITS.max_tensors),
+            MapOf(item=_XXH3, most=_LIMITS.max_manifest_bytes),  # the reader's limits say how many
             "The same of the bytes of each tensor, by its name, in the order of the files.",
         ),
         "source": Field(

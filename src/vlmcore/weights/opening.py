@@ -76,14 +76,22 @@ class WeightFiles(Closing):
         chosen: The file that it stands for: itself, or one in the folder that it is; of several
             files their index. The manifest lies beside it.
         index: Where each tensor lies.
+        limits: What they were opened with.
     """
 
     def __init__(
-        self, path: str, chosen: Path, index: WeightIndex, opened: tuple[_Opened, ...]
+        self,
+        path: str,
+        chosen: Path,
+        index: WeightIndex,
+        opened: tuple[_Opened, ...],
+        *,
+        limits: WeightLimits,
     ) -> None:
         self.path = path
         self.chosen = chosen
         self.index = index
+        self.limits = limits
         self._opened = opened
         self._is_open = True
 
@@ -166,7 +174,7 @@ def open_files(path: str | os.PathLike[str], *, limits: WeightLimits | None = No
     except BaseException:
         opener.close()
         raise
-    return WeightFiles(shown, chosen, index, tuple(opener.opened))
+    return WeightFiles(shown, chosen, index, tuple(opener.opened), limits=limits)
 
 
 class _Opener:

@@ -168,7 +168,7 @@ def find_manifest(files: WeightFiles) -> Manifest:
         WeightsError: If there is none, or it cannot be read.
         CorruptWeightsError: If it is none, or contradicts itself.
     """
-    return read_manifest(manifest_path(files.chosen))
+    return read_manifest(manifest_path(files.chosen), limits=files.limits)
 
 
 def manifest_of(

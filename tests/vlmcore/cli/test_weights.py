@@ -211,3 +211,25 @@ def test_a_file_whose_name_leaves_no_room_for_a_manifest_is_looked_at(
     done = command("weights", "inspect", path)
     assert (0, "") == (done.code, done.err)
     assert "  no manifest\n" in done.out
+
+
+@pytest.mark.parametrize("name", ["inspect", "verify", "load", "tune", "pack", "unpack"])
+def test_how_many_tensors_are_let_in_is_an_option(
+    command: Any, name: str, path: Path, tmp_path: Path
+) -> None:
+    """
+    Models of many experts have more than usual: each command takes them if it is told.
+    """
+    target = (tmp_path / "target",) if name.endswith("pack") else ()
+    done = command("weights", name, path, *target, "--max-tensors", 94)
+    assert (1, "") == (done.code, done.out)
+    assert "max_tensors: got 95, limit is 94" in done.err
+
+
+def test_a_limit_that_is_none_is_a_wrong_word(command: Any, path: Path) -> None:
+    """
+    As zero tensors.
+    """
+    done = command("weights", "inspect", path, "--max-tensors", 0)
+    assert (2, "") == (done.code, done.out)
+    assert "max_tensors: got 0" in done.err

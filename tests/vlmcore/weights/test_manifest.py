@@ -154,3 +154,32 @@ def test_a_note_of_a_file_is_checked(wrong: dict[str, Any]) -> None:
     """
     with pytest.raises(ContractError):
         FileNote(**({"name": "a", "size_bytes": 1} | wrong))
+
+
+def test_the_manifest_of_more_tensors_than_usual_is_read_with_wider_limits(tmp_path: Path) -> None:
+    """
+    What can be written can be read; who does not ask for it gets the usual bound.
+    """
+    usual = WeightLimits().max_tensors
+    checksums = dict.fromkeys(map(str, range(usual + 1)), checksum_of(b""))
+    many = Manifest(
+        files=(),
+        tensors=checksums,
+        payload_bytes=0,
+        payload=whole_checksum(checksums.values()),
+        index=checksum_of(b""),
+    )
+    path = tmp_path / "m.manifest.json"
+    write_manifest(many, path)
+    assert many.tensors == read_manifest(path, limits=WeightLimits.for_tensors(usual + 1)).tensors
+    with pytest.raises(WeightsLimitError):
+        read_manifest(path)
+
+
+def test_a_manifest_that_is_read_lets_in_no_more_tensors_than_its_limits(tmp_path: Path) -> None:
+    """
+    Also where they fit the bound of its values.
+    """
+    write_pack({name: np.ones(1, np.int8) for name in "abc"}, tmp_path / "m.flashpack")
+    with pytest.raises(WeightsLimitError, match="max_tensors: got 3, limit is 2"):
+        read_manifest(tmp_path / "m.flashpack.manifest.json", limits=WeightLimits(max_tensors=2))

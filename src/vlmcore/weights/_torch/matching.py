@@ -155,8 +155,9 @@ def _require_apart(targets: list[Target]) -> None:
 
 def _place(tensor: torch.Tensor) -> tuple[int, int, int]:
     """Say which memory a tensor is in, and from where to where."""
-    start = tensor.storage_offset() * tensor.element_size()
-    span = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    start = int(tensor.storage_offset()) * tensor.element_size()
+    axes = zip(tensor.shape, tensor.stride(), strict=True)
+    span = sum((int(size) - 1) * int(step) for size, step in axes)
     stop = start + (span + 1) * tensor.element_size() if tensor.numel() else start
     return tensor.untyped_storage()._cdata, start, stop  # noqa: SLF001
 
@@ -277,7 +278,7 @@ def _require_no_other_state(
             )
 
 
-def _offered(index: WeightIndex, names: Mapping[str, str]) -> dict[str, TensorEntry]:
+def _offered(index: WeightIndex, names: Any) -> dict[str, TensorEntry]:
     """Know the weights by what the module calls them, aliases too."""
     offered = {name: index[real] for name, real in index.aliases.items()} | dict(index)
     if not isinstance(names, Mapping):
