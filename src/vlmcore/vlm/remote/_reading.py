@@ -25,8 +25,8 @@ _INNER = (b",", b"[", b"{")  # each value but the first has one before it
 _ERROR_BYTES = 0x10000  # of an error that are read
 _TOOLS = ("tool_calls", "function_call", "tool_use")
 # What servers say of an answer that they gave up, or have yet to write; it looks like a whole one.
-# "abort" is from vLLM and SGLang (vllm-project/vllm, issue 57082), "insufficient_..." from DeepSeek,
-# the last two from Gemini.
+# "abort" is said by vLLM and SGLang (vllm-project/vllm, issue 57082), "insufficient_..." by
+# DeepSeek, the last two by Gemini.
 _GIVEN_UP = (
     "error",
     "abort",

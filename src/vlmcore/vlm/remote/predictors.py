@@ -200,14 +200,16 @@ class ServerPredictor(Closing):
         """
         self._require_open()
         prompts = listed(prompts)
-        tokens = (*cancel_tokens(cancel), self._closing)
+        left = CancelToken()
+        tokens = (*cancel_tokens(cancel), self._closing, left)
 
         async def answer() -> list[Generation]:
             async with aclosing(AwaitedCalls(self._terms)) as calls:
                 return await calls.answer_many(prompts, options, tokens, batch_size)
 
         # On a thread: the caller's may have an event loop that runs already.
-        with ThreadPoolExecutor(1, thread_name_prefix="vlmcore-many") as pool:
+        with ThreadPoolExecutor(1, "vlmcore-many") as pool, ExitStack() as stack:
+            stack.callback(left.cancel)  # an interrupt does not wait for the rest
             return pool.submit(asyncio.run, answer()).result()
 
     def close(self) -> None:

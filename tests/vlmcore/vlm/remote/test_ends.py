@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
@@ -232,3 +234,21 @@ def _variables(traceback: TracebackType | None) -> Iterator[str]:
         frame, traceback = traceback.tb_frame, traceback.tb_next
         if "vlmcore" in frame.f_globals["__name__"]:
             yield from map(repr, frame.f_locals.values())
+
+
+def test_an_interrupt_ends_many_at_once() -> None:
+    """
+    Whoever types Ctrl-C does not wait for the prompts that are left.
+    """
+
+    def script(asked: Asked) -> Iterator[bytes]:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        yield STREAM
+        while not asked.closing.wait(0.01):
+            yield chunk(b": wait\n\n")
+
+    with serving(script) as server, OpenAICompatiblePredictor(server.url, model="m") as predictor:
+        with pytest.raises(KeyboardInterrupt):
+            predictor.generate_many([PROMPT] * 3, batch_size=1)
+        assert server.left.wait(10)
+    assert 1 == len(server.asked)
