@@ -79,6 +79,8 @@ class ResponsesCodec:
             case "response.refusal.delta":
                 draft.write(text(event, "delta"))
                 draft.finish_reason = "refusal"
+            case "response.output_item.added":
+                self._note_call(part(event, "item"), draft)
             case "response.created":
                 self._read_about(part(event, "response"), draft)
             case _ if kind in _ENDS:
@@ -89,6 +91,7 @@ class ResponsesCodec:
     def read_whole(self, document: Mapping[str, Any], draft: Draft) -> None:
         """Read an answer that came whole."""
         for item in items(document, "output"):
+            self._note_call(item, draft)
             for piece in (*items(item, "summary"), *items(item, "content")):
                 match piece.get("type"):
                     case "output_text":
@@ -113,6 +116,10 @@ class ResponsesCodec:
         asked = question.prompt.text
         content.append({"type": "input_text", "text": f"{asked}\n\n{words}" if words else asked})
         return content
+
+    def _note_call(self, item: Mapping[str, Any], draft: Draft) -> None:
+        if item.get("type") == "function_call":
+            draft.finish_reason = "function_call"
 
     def _read_end(self, response: Mapping[str, Any], draft: Draft) -> None:
         self._read_about(response, draft)

@@ -135,6 +135,26 @@ def test_a_response_ends_as_its_status_says(status: str, expected: str | None) -
             assert expected == predictor.generate(PROMPT).stop_reason.value
 
 
+def test_a_response_that_calls_a_function_is_no_answer() -> None:
+    """
+    Whole and in a stream: it is completed, and empty.
+    """
+    call = {"type": "function_call", "name": "f", "arguments": "{}"}
+    response = {"object": "response", "status": "completed", "output": [call]}
+    whole = says(json.dumps(response).encode())
+    stream = streams(
+        event({"type": "response.output_item.added", "item": call}),
+        event({"type": "response.completed", "response": response}),
+    )
+    with serving(whole, stream) as server:
+        for _ in range(2):
+            with (
+                OpenAIResponsesPredictor(server.url, model="m") as predictor,
+                pytest.raises(ModelServerProtocolError, match="called a tool"),
+            ):
+                predictor.generate(PROMPT)
+
+
 @both
 def test_an_answer_beside_a_call_of_a_tool_is_one(ask: Ask) -> None:
     """
