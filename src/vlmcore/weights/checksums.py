@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+import numpy as np
+
 from vlmcore._whole_files import what_failed
 from vlmcore.errors import WeightsError
+from vlmcore.weights._sources import read_some
 
 __all__ = ["Checksum", "checksum_of", "new_checksum", "sha256_of", "whole_checksum"]
 
@@ -83,12 +85,11 @@ def sha256_of(fd: int, path: str, *, stop: Callable[[], bool] = lambda: False) -
         WeightsError: If it cannot be read.
     """
     digest = hashlib.sha256()
-    buffer = memoryview(bytearray(_CHUNK))
+    buffer, at = np.empty(_CHUNK, np.uint8), 0
     try:
-        with os.fdopen(os.dup(fd), "rb", buffering=0) as file:
-            file.seek(0)
-            while not stop() and (count := file.readinto(buffer)):
-                digest.update(buffer[:count])
+        while not stop() and (count := read_some(fd, buffer, at)):
+            digest.update(buffer[:count].data)
+            at += count
     except OSError as error:
         raise WeightsError(path, what_failed(error)) from None
     return digest.hexdigest()

@@ -92,8 +92,8 @@ class WeightFiles(Closing):
         self.chosen = chosen
         self.index = index
         self.limits = limits
-        self._opened = opened
         self._is_open = True
+        self._opened = opened
 
     def fd(self, file: int) -> int:
         """
@@ -136,6 +136,11 @@ class WeightFiles(Closing):
             self._is_open = False
             for each in self._opened:
                 os.close(each.fd)
+
+    def __del__(self) -> None:
+        """Close what nobody closed, as Python does with files of its own."""
+        if hasattr(self, "_opened"):
+            self.close()
 
     def __repr__(self) -> str:
         return f"<WeightFiles {self.path}: {self.index!r}>"

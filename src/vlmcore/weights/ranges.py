@@ -50,7 +50,7 @@ class RangeReader(Closing):
             Source(str(files.paths[i]), files.fd(i), file.size_bytes, direct=budget.direct)
             for i, file in enumerate(files.index.files)
         ]
-        self._path = files.path
+        self._files = files  # which are open as long as somebody knows them
         self._staging = Staging()
         self._lock = threading.Lock()
         self._cached_readers = threading.Semaphore(budget.cached_readers)
@@ -127,7 +127,7 @@ class RangeReader(Closing):
             for part in parts_of(ranges, self._budget.chunk_bytes)
         ]
         work = partial(self._read_part, arrived=arrived)
-        work_off(self._pool, work, parts, path=self._path, progress=progress, cancel=cancel)
+        work_off(self._pool, work, parts, path=self._files.path, progress=progress, cancel=cancel)
 
     def _read_part(self, part: Part, arrived: Arrived | None = None) -> None:
         source = self._sources[part[0].file]

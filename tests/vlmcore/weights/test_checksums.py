@@ -72,3 +72,22 @@ def test_without_xxhash_the_extra_that_brings_it_is_named(monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "vlmcore.weights._xxhash", raising=False)
     with pytest.raises(MissingDependencyError, match=r"vlmcore\[weights\]"):
         checksum_of(b"")
+
+
+def test_the_sha256_of_a_file_needs_no_descriptor_more(tmp_path: Path) -> None:
+    """
+    A checkpoint of many files has taken nearly all, and the place in the file is left alone.
+    """
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "file"
+    path.write_bytes(b"some bytes")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with path.open("rb") as file:
+        file.read(5)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (file.fileno() + 1, hard))
+        try:
+            found = sha256_of(file.fileno(), str(path))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert b"bytes" == file.read()
+    assert hashlib.sha256(b"some bytes").hexdigest() == found

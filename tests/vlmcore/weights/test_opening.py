@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 from vlmcore.embedded import model_directory
 from vlmcore.errors import CorruptWeightsError, WeightsChangedError, WeightsError
+from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import WeightFormat
 from vlmcore.weights.opening import open_files
+from vlmcore.weights.ranges import FileRange, RangeReader
 from vlmcore.weights.writing import write_safetensors
 
 
@@ -263,3 +266,31 @@ def test_an_index_may_count_in_halves(tmp_path: Path) -> None:
     """
     with open_files(write_tied(tmp_path, {}, {"total_size": 16.5})) as files:
         assert ["a", "b"] == list(files.index)
+
+
+def test_files_that_nobody_closed_are_closed_when_nobody_knows_them(tmp_path: Path) -> None:
+    """
+    A server that loads again and again does not run out of descriptors.
+    """
+    path = tmp_path / "m.flashpack"
+    path.write_bytes(pack_bytes())
+    files = open_files(path)
+    fd = files.fd(0)
+    os.fstat(fd)
+    del files
+    gc.collect()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_files_stay_open_as_long_as_they_are_read(tmp_path: Path) -> None:
+    """
+    A reader knows the files that it reads.
+    """
+    path = tmp_path / "m.flashpack"
+    path.write_bytes(pack_bytes())
+    into = np.zeros(12, np.uint8)
+    with RangeReader(open_files(path), ReadBudget()) as reader:
+        gc.collect()
+        reader.read([FileRange(file=0, start=0, into=into)])
+    assert list(range(12)) == into.tolist()
