@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["items", "number", "part", "text"]
 
 _SHOWN = 200  # characters of a name or an id that are kept
-_MOST = 1 << 53  # a count above it is none
+_BITS = 53  # of a number that may be a count
 
 
 def part(fields: Any, name: str) -> Mapping[str, Any]:
@@ -35,4 +35,4 @@ def text(fields: Mapping[str, Any], name: str, *, is_name: bool = False) -> str:
 def number(fields: Mapping[str, Any], name: str) -> int | None:
     """Take a count."""
     value = fields.get(name)
-    return value if type(value) is int and 0 <= value <= _MOST else None
+    return value if type(value) is int and value >= 0 and value.bit_length() <= _BITS else None
