@@ -112,7 +112,7 @@ class ReadBudget:
             steps = (f"staging_bytes: {asked}: the host has {in_gib(free)} free",)
         chunk = max(min(chunk_bytes, taken) // _PAGE * _PAGE, _PAGE)
         fitting = max(min(readers, taken // chunk, _MOST_READERS), 1)
-        if fitting < readers:
+        if fitting < readers and not steps:
             steps += (f"readers: {readers} asked for, {fitting} taken: there is no room for more",)
         return cls(
             staging_bytes=max(taken, chunk),
