@@ -342,7 +342,7 @@ def of_music() -> dict[str, Decoder]:
             real=(
                 b"\x21" + stream + b"data: [DONE]\n\n",
                 b"\0" + said("fffb01", 2),
-                b"\x0b" + said("00" * 9, 2),
+                b"\x0b" + said("00" * 8, 2),
                 b"\1" + said(riff.hex(), 2),
             ),
             decode=join_music,

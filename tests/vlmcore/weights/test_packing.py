@@ -231,6 +231,7 @@ CHILD = """
 import pathlib, resource, signal, sys
 from vlmcore.weights.packing import pack
 source, target, what = sys.argv[1:]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 if what == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 def progress(done, total):

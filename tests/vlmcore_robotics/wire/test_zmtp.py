@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import tracemalloc
 from collections.abc import Iterator
@@ -295,7 +296,8 @@ def outcome(data: bytes, most: int, *, is_greeted: bool) -> tuple[list[Message],
             while (message := end.take()) is not None:
                 messages.append(message)
     except VlmcoreError as error:
-        return messages, "" if "b'" in str(error) else str(error)
+        shows_bytes = re.search("b['\"]", str(error))  # which are fewer in smaller pieces
+        return messages, "" if shows_bytes else str(error)
     return messages, ""
 
 

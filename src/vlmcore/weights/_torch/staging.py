@@ -80,11 +80,13 @@ class Ring:
     ) -> None:
         size = staging_bytes // slots // _PAGE * _PAGE
         size = max(min(size, needed_bytes + -needed_bytes % _PAGE + _PAGE), 2 * _PAGE)
-        count = min(slots, staging_bytes // size, -(-needed_bytes // (size - _PAGE)))
+        count = max(min(slots, staging_bytes // size, -(-needed_bytes // (size - _PAGE))), 1)
+        share = -(-needed_bytes // count)
+        size = max(min(size, share + -share % _PAGE + _PAGE), 2 * _PAGE)
         self._part_bytes = part_bytes
         self.pinned_bytes = 0
         self.steps_down: tuple[str, ...] = ()
-        self._slots = [Slot(self._memory(size, pins=pins)) for _ in range(max(count, 1))]
+        self._slots = [Slot(self._memory(size, pins=pins)) for _ in range(count)]
         self.nbytes = size * len(self._slots)
         self.chunk_bytes = size - _PAGE
 
