@@ -256,6 +256,15 @@ def _variables(traceback: TracebackType | None) -> Iterator[str]:
             yield from map(repr, frame.f_locals.values())
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C interrupt, also where a shell has told its background jobs to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_many_at_once() -> None:
     """
     Whoever types Ctrl-C does not wait for the prompts that are left.
