@@ -402,7 +402,8 @@ Many = Callable[..., list[Generation]]
 @both
 def test_many_prompts_are_answered_in_their_order_over_kept_connections(many: Many) -> None:
     """
-    However their answers overtake each other; with a connection for each that is in flight.
+    However their answers overtake each other; with a connection for each that is in flight, and a
+    new one where the end of an answer has not come when the next question is due.
     """
 
     def uneven(asked: Asked) -> Iterator[bytes]:
@@ -413,7 +414,7 @@ def test_many_prompts_are_answered_in_their_order_over_kept_connections(many: Ma
     with serving(uneven) as server:
         texts = [answer.text for answer in many(server.url, prompts, batch_size=6)]
     assert [f"You asked: number {i}" for i in range(30)] == texts
-    assert 6 == server.connections
+    assert 6 <= server.connections <= 12
 
 
 @both
