@@ -162,8 +162,10 @@ EXAMPLES = [
     (WeightsLimitError("w", "max_files", 3, 2), "w: max_files: got 3, limit is 2"),
     (
         WeightMismatchError("w", ("a",), ("b", "c"), (("d", "got float32, expected bool"),)),
-        "w: 1 missing: 'a'; 2 not of the model: 'b', 'c'; "
-        "1 different: 'd: got float32, expected bool'",
+        (
+            "w: 1 missing: 'a'; 2 not of the model: 'b', 'c'; "
+            "1 different: 'd: got float32, expected bool'"
+        ),
     ),
     (
         WeightMismatchError("w", tuple("abcdefg")),
