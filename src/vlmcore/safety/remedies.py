@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -107,16 +108,15 @@ def clamp(
     """
     out: Float64Array = values.copy()
     start = np.zeros(values.shape[1]) if reference is None else reference
-    lost = np.zeros(values.shape)
-    lost[:, rules.linear] = math.nan
-    lost[0, rules.linear] = rules.settled(start)[rules.linear]
+    lost = None if np.isfinite(values).all() else _standing_still(values, rules, start)
     for of_kind, walk in ((rules.linear, _walk_target), (rules.free_changes, _walk_change)):
         at = of_kind[columns[of_kind]]
         if not at.size:
             continue
-        path = _within(values, rules, at, lost[:, at])
-        made = [*map(walk, path, start[at].tolist(), rules.max_step[at].tolist())]
-        out[:, at] = np.array(made).T
+        path = _within(values, rules, at, None if lost is None else lost[:, at])
+        made = map(walk, path, start[at].tolist(), rules.max_step[at].tolist())
+        flat = np.fromiter(chain.from_iterable(made), np.float64, at.size * len(values))
+        out[:, at] = flat.reshape(at.size, len(values)).T
     if rules.positions is not None:
         _clamp_moves(out, values, rules, columns, start=start, position=position)
     if (chosen := columns[rules.periodic]).any():
@@ -132,13 +132,27 @@ def clamp(
     return out
 
 
+def _standing_still(values: Float64Array, rules: Rules, start: Float64Array) -> Float64Array:
+    """Say what to put where a value is not finite: zero for a change, NaN for what is to stay."""
+    lost = np.zeros(values.shape)
+    lost[:, rules.linear] = math.nan
+    lost[0, rules.linear] = rules.settled(start)[rules.linear]
+    return lost
+
+
 def _within(
-    values: Float64Array, rules: Rules, at: npt.NDArray[np.intp], lost: Float64Array | float
+    values: Float64Array, rules: Rules, at: npt.NDArray[np.intp], lost: Float64Array | float | None
 ) -> list[list[float]]:
-    """Bring the columns *at* into their bounds; what is not finite becomes *lost*, ``[T, P]``."""
+    """
+    Bring the columns *at* into their bounds, ``[P, T]``; what is not finite becomes *lost*.
+
+    *lost* has shape ``[T, P]``; it is ``None`` where all are finite.
+    """
     came = values[:, at]
     within = np.minimum(np.maximum(came, rules.low[at]), rules.high[at])
-    path: list[list[float]] = np.where(np.isfinite(came), within, lost).T.tolist()
+    if lost is not None:
+        within = np.where(np.isfinite(came), within, lost)
+    path: list[list[float]] = within.T.tolist()
     return path
 
 
@@ -179,10 +193,9 @@ def _walk_target(path: list[float], before: float, max_step: float) -> list[floa
     """Keep the steps of a target that is in bounds; where it is NaN it stays."""
     made = []
     for value in path:
-        least, most = before - max_step, before + max_step
-        if value < least:
+        if value < (least := before - max_step):
             before = least
-        elif value > most:
+        elif value > (most := before + max_step):
             before = most
         elif not math.isnan(value):
             before = value
