@@ -15,7 +15,7 @@ from vlmcore._copying import by_value
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
-from vlmcore.policy.interface import Policy, PolicyInfo
+from vlmcore.policy.interface import ObservingPolicy, Policy, PolicyInfo
 from vlmcore.rollout._checks import require_chunk
 from vlmcore.rollout._open_loop_errors import ErrorSums, Ruler
 from vlmcore.rollout._ordering import in_order
@@ -88,6 +88,9 @@ class ShadowPolicy(Closing):
     processor with it all the same. Its proposals are compared and put to a gate that only looks.
     They never leave.
 
+    If the policy is a `vlmcore.policy.interface.ObservingPolicy`, this is one as well. The
+    candidate is shown nothing between its questions, so one that looks back sees gaps.
+
     Both policies are closed with it. One thread calls it; `report` may be used from others.
 
     Args:
@@ -146,6 +149,8 @@ class ShadowPolicy(Closing):
                 f"got {type(last_command).__name__}, expected a function of an observation",
             )
         self._policy, self._candidate, self._gate = policy, candidate, gate
+        if isinstance(policy, ObservingPolicy):  # whoever looks for it looks for its names
+            self.steps_back, self.observe = policy.steps_back, policy.observe
         self._last_command = last_command
         self._changed = threading.Condition()
         self._shown: _Shown | None = None

@@ -11,8 +11,9 @@ import pytest
 from episode_cases import NAN, ROBOT, observation, proposal
 from rotation_cases import wrist
 from vlmcore.contracts.actions import ActionChunk
+from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError
-from vlmcore.policy.interface import PolicyInfo
+from vlmcore.policy.interface import ObservingPolicy, PolicyInfo
 from vlmcore.rollout.recorded_policies import ConstantPolicy
 from vlmcore.rollout.shadow import ShadowPolicy
 from vlmcore.safety import SafetyGate
@@ -51,6 +52,39 @@ def test_the_robot_keeps_its_policy() -> None:
     both = shadow(scripted(PLAN), scripted([[0.9, 0.9]]))
     assert PLAN == both.infer(observation()).values.tolist()
     assert both.info.name == "scripted"
+    both.close()
+
+
+class LooksBack(ConstantPolicy):
+    """A policy that is shown what is seen between its calls."""
+
+    seen: Observation | None = None
+
+    def steps_back(self) -> int:
+        return 2
+
+    def observe(self, observation: Observation, /) -> None:
+        self.seen = observation
+
+
+def test_a_policy_that_looks_back_is_shown_the_same_with_a_candidate_beside_it() -> None:
+    """
+    Else it would answer otherwise as soon as somebody compares.
+    """
+    policy, seen = LooksBack(proposal(PLAN)), observation()
+    both = shadow(policy, scripted(PLAN))
+    assert isinstance(both, ObservingPolicy)
+    both.observe(seen)
+    assert (2, seen) == (both.steps_back(), policy.seen)
+    both.close()
+
+
+def test_a_policy_that_does_not_look_back_does_not_with_a_candidate_either() -> None:
+    """
+    A broker would look at the robot in each step for nothing.
+    """
+    both = shadow(scripted(PLAN), LooksBack(proposal(PLAN)))
+    assert not isinstance(both, ObservingPolicy)
     both.close()
 
 
