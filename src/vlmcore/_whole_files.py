@@ -80,8 +80,6 @@ def _target(name: str) -> Path:
     path = Path(os.path.realpath(name))
     if path.is_symlink():
         raise ContractError(name, "is a link in a circle, expected a file")
-    if path.is_symlink():
-        raise ContractError(name, "is a link that leads to itself")
     if path.is_dir():
         raise ContractError(name, "is a folder, expected a file")
     if not path.parent.exists():
