@@ -143,6 +143,24 @@ def test_clamping_twice_changes_nothing(case: Any, remedy: Remedy) -> None:
     assert (once.values.tobytes(), 0) == (twice.values.tobytes(), twice.report.total)
 
 
+@given(cases(forms=(RotationForm.AXIS_ANGLE,)), st.integers(0, 2), st.floats(0.001, 0.2))
+def test_clamping_twice_changes_nothing_from_a_start_out_of_bounds(
+    case: Any, column: int, beyond: float
+) -> None:
+    """
+    What is found then is the start alone; the steps that lead back are not rounded anew.
+    """
+    space, values, start = case
+    out = start.copy()
+    out[column] = max(space.high[column], start[column]) + beyond
+    assume(np.linalg.norm(out[:3]) <= 2 * math.pi)  # else it is no rotation
+    once = vet(space, values, out, Remedy.CLAMP)
+    assume(isinstance(once, VettedChunk))
+    twice = vet(space, once.values, out, Remedy.CLAMP)
+    assert once.values.tobytes() == twice.values.tobytes()
+    assert not twice.report.changed
+
+
 @given(cases(calm=True))
 def test_a_safe_rotation_passes_every_mode_unchanged(case: Any) -> None:
     """

@@ -234,7 +234,9 @@ class SafetyGate:
         with np.errstate(all="ignore"):  # what overflows is out of reach, and refused
             if (why := _why_no_remedy(self.remedy, findings, rules)) is not None:
                 return values, why
-            if self.remedy is Remedy.CLAMP:
+            if self.remedy is Remedy.CLAMP and findings.kinds == _ABOUT_REFERENCE:
+                safe = values  # no step breaks anything, and none is rounded anew
+            elif self.remedy is Remedy.CLAMP:
                 safe = clamp(values, rules, reference, findings.columns(), position=position)
             else:
                 safe = hold(rules, reference, len(values))

@@ -115,8 +115,8 @@ def clamp(
             continue
         path = _within(values, rules, at, None if lost is None else lost[:, at])
         made = map(walk, path, start[at].tolist(), rules.max_step[at].tolist())
-        flat = np.fromiter(chain.from_iterable(made), np.float64, at.size * len(values))
-        out[:, at] = flat.reshape(at.size, len(values)).T
+        flat = np.array([*chain.from_iterable(made)])
+        out[:, at] = flat.reshape(at.size, -1).T
     if rules.positions is not None:
         _clamp_moves(out, values, rules, columns, start=start, position=position)
     if (chosen := columns[rules.periodic]).any():
