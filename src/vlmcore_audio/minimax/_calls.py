@@ -15,11 +15,13 @@ from vlmcore.errors import (
 )
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
+from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax._downloads import NoFileError, downloaded
 from vlmcore_audio.minimax._exchanges import MusicSteps, read_answer
 from vlmcore_audio.minimax._reading import AnswerReader
 from vlmcore_audio.minimax._service import SERVICE
 from vlmcore_audio.minimax._terms import Terms
+from vlmcore_audio.minimax.covers import CoverFeature
 from vlmcore_audio.minimax.wire import MUSIC_PATH, PREPROCESS_PATH
 from vlmcore_audio.music import AudioFormat, MusicProgress
 
@@ -31,19 +33,7 @@ _RETRIED = (1001, 1002)
 def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[MusicClip]:
     """Ask for music until there is some, as often as that is free, and fetch it."""
     limits = terms.limits
-    attempt = 0
-    while True:
-        attempt += 1
-        reader = AnswerReader(audio.container, limits=limits, redacted=terms.redacted)
-        try:
-            yield from _asked(terms, MUSIC_PATH, body, reader, attempt)
-            break
-        except MusicRefusedError as error:
-            is_free = error.code in _RETRIED or reader.is_failure_without_words
-            if reader.received_bytes or not is_free or attempt > terms.retries.times:
-                raise
-        yield MusicProgress(phase="waiting", attempt=attempt)
-        yield Wait(terms.retries.wait_s(attempt))
+    reader = yield from _answered(terms, MUSIC_PATH, body, audio.container)
     checked = partial(_clip, reader, audio, limits)
     if reader.url is None or len(reader.assembly):
         try:
@@ -78,12 +68,30 @@ def _clip(
         raise NoFileError(f"it sent other audio than asked for: {error}") from None
 
 
-def preprocess_call(terms: Terms, body: bytes) -> MusicSteps[dict[str, object]]:
+def preprocess_call(terms: Terms, body: bytes) -> MusicSteps[CoverFeature]:
     """Let the service look at a recording, and give what it says."""
-    reader = AnswerReader(AudioFormat().container, limits=terms.limits, redacted=terms.redacted)
-    yield from _asked(terms, PREPROCESS_PATH, body, reader, attempt=1)
-    assert reader.document is not None
-    return dict(reader.document.fields)
+    reader = yield from _answered(terms, PREPROCESS_PATH, body, AudioFormat().container)
+    return CoverFeature.of({} if reader.document is None else reader.document.fields)
+
+
+def _answered(
+    terms: Terms, path: str, body: bytes, container: Container
+) -> MusicSteps[AnswerReader]:
+    """Ask the service until it answers, as often as that is free."""
+    attempt = 0
+    while True:
+        attempt += 1
+        reader = AnswerReader(container, limits=terms.limits, redacted=terms.redacted)
+        try:
+            yield from _asked(terms, path, body, reader, attempt)
+        except MusicRefusedError as error:
+            is_free = error.code in _RETRIED or reader.is_failure_without_words
+            if reader.received_bytes or not is_free or attempt > terms.retries.times:
+                raise
+        else:
+            return reader
+        yield MusicProgress(phase="waiting", attempt=attempt)
+        yield Wait(terms.retries.wait_s(attempt))
 
 
 def _asked(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_switch
 from vlmcore._arrays import as_tuple, require_finite_between, require_member
 from vlmcore._optional import optional_dependency
 from vlmcore.endpoint import Endpoint
@@ -41,6 +42,7 @@ KEY_VARIABLE = "MINIMAX_API_KEY"
 
 _TIMEOUT_S = (1.0, 1800.0)
 _WORDS = 400  # characters of a foreign text that are shown
+_LONGEST = 1000  # of what an error of ours says, with such a text in it
 _EXPIRES = re.compile(r"[?&]expires=([0-9]{9,11})(?![^&#])", re.IGNORECASE)
 
 
@@ -128,10 +130,13 @@ class Terms:
         require_member(Region, region=region)
         require_member(Delivery, delivery=delivery)
         require_finite_between(*_TIMEOUT_S, timeout_s=timeout_s)
-        if not isinstance(aigc_watermark, bool):
-            raise ContractError("aigc_watermark", "expected True or False")
+        require_switch(aigc_watermark=aigc_watermark)
         if aigc_watermark and region is not Region.CN_ZH:
             raise ContractError("aigc_watermark", f"got True in {region.value}, expected cn_zh")
+        retries = Retries() if retries is None else retries
+        limits = MusicLimits() if limits is None else limits
+        require_kind("retries", retries, Retries)
+        require_kind("limits", limits, MusicLimits)
         hosts = as_tuple(download_hosts)
         if hosts is not None:
             hosts = tuple(_host(name) for name in _texts(hosts))
@@ -145,10 +150,10 @@ class Terms:
             region=region,
             delivery=delivery,
             timeout_s=float(timeout_s),
-            retries=retries or Retries(),
+            retries=retries,
             download_hosts=hosts,
             aigc_watermark=aigc_watermark,
-            limits=limits or MusicLimits(),
+            limits=limits,
             tls=ssl.create_default_context(),
             exchange_type=http_exchange.HttpExchange,
         )
@@ -209,7 +214,7 @@ class Terms:
             return MusicCancelledError(SERVICE, "the call was ended by its caller")
         match error:
             case VlmcoreError() if not isinstance(error, EndpointError):
-                return error
+                return self._without_key(error)
             case TimeoutError() | asyncio.TimeoutError():  # two classes before Python 3.11
                 wait = "answer" if is_asked else "connection"
                 return MusicTimeoutError(SERVICE, wait, self.timeout_s)
@@ -222,6 +227,17 @@ class Terms:
             case _:
                 why = str(error) or type(error).__name__
         return MusicProtocolError(SERVICE, self.redacted(why))
+
+    def _without_key(self, error: VlmcoreError) -> VlmcoreError:
+        """Make all words of an error of ours fit to be shown: some are the service's."""
+        error.args = tuple(map(self._fit, error.args))
+        for name, value in tuple(vars(error).items()):
+            if name != "url":  # no text shows it, and a changed one leads nowhere
+                setattr(error, name, self._fit(value))
+        return error
+
+    def _fit(self, value: object) -> object:
+        return self.redacted(value, max_characters=_LONGEST) if isinstance(value, str) else value
 
 
 def _why_unreachable(error: OSError) -> str:

@@ -119,7 +119,7 @@ class AsyncMiniMaxMusic:
         async with contextlib.aclosing(self._driven(steps)) as parts:
             async for each in parts:
                 if not isinstance(each, MusicProgress):
-                    return CoverFeature.of(each)
+                    return each
         raise AssertionError  # a call ends with an answer, or an error
 
     async def _driven(

@@ -127,7 +127,7 @@ class MiniMaxMusic:
         """
         for each in self._streamed(preprocess_call(self._terms, preprocess_body(reference))):
             if not isinstance(each, MusicProgress):
-                return CoverFeature.of(each)
+                return each
         raise AssertionError  # a call ends with an answer, or an error
 
     def cancel(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,9 +50,11 @@ class CoverFeature:
             if text is not None and not isinstance(text, str):
                 got = type(text).__name__
                 raise MusicProtocolError(SERVICE, f"{name}: got {got}, expected text")
-        if duration_s is not None and type(duration_s) not in (int, float):
-            got = type(duration_s).__name__
-            raise MusicProtocolError(SERVICE, f"audio_duration: got {got}, expected a number")
+        if duration_s is not None:
+            is_number = type(duration_s) in (int, float)
+            if not is_number or not 0 <= duration_s < math.inf:
+                got = f"{duration_s!r:.40}" if is_number else type(duration_s).__name__
+                raise MusicProtocolError(SERVICE, f"audio_duration: got {got}, expected seconds")
         return cls(
             feature_id=feature_id,
             lyrics=lyrics or "",

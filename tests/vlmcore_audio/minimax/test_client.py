@@ -8,14 +8,14 @@ import json
 import ssl
 import threading
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from music_cases import (
@@ -29,6 +29,7 @@ from music_cases import (
     Asked,
     Generate,
     ScriptedMiniMax,
+    blocking,
     both,
     document,
     encoded,
@@ -61,6 +62,7 @@ from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax._terms import Terms
 from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
 from vlmcore_audio.minimax.client import MiniMaxMusic, Retries
+from vlmcore_audio.minimax.covers import CoverFeature
 from vlmcore_audio.minimax.regions import Region
 from vlmcore_audio.minimax.wire import Delivery
 from vlmcore_audio.music import MusicRequest, Reference
@@ -510,6 +512,12 @@ def test_without_a_key_there_is_no_client(
         {"aigc_watermark": 1},
         {"download_hosts": "example.net"},
         {"download_hosts": (7,)},
+        {"retries": 0},
+        {"retries": 5},
+        {"retries": False},
+        {"limits": {}},
+        {"limits": 5},
+        {"limits": False},
     ],
 )
 def test_terms_that_are_not_as_described_are_refused(
@@ -519,8 +527,9 @@ def test_terms_that_are_not_as_described_are_refused(
     Before anything is sent.
     """
     monkeypatch.setenv("MINIMAX_API_KEY", KEY)
-    with pytest.raises(ContractError):
-        MiniMaxMusic(**terms)
+    for client in (MiniMaxMusic, AsyncMiniMaxMusic):
+        with pytest.raises(ContractError):
+            client(**terms)
     assert MiniMaxMusic(region=Region.CN_ZH, aigc_watermark=True, timeout_s=1800)
 
 
@@ -560,6 +569,53 @@ def test_a_recording_is_looked_at_with_asyncio_too(minimax: ScriptedMiniMax) -> 
     assert asyncio.run(music.cover_preprocess(reference)).feature_id == "f-7"
     with pytest.raises(MusicProtocolError, match="cover_feature_id"):
         asyncio.run(music.cover_preprocess(reference))
+
+
+LOOKED_AT = says(b'{"cover_feature_id": "f-7", "base_resp": {"status_code": 0}}')
+
+
+@both
+def test_a_busy_service_is_asked_again_to_look_at_a_recording(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    As it is asked again for music.
+    """
+    minimax.scripts = [says(document(None, code=1002)), says(b"", status=503), LOOKED_AT]
+    assert "f-7" == looked_at(generate).feature_id
+    assert len(minimax.asked) == 3
+
+
+@both
+@pytest.mark.parametrize(
+    "script",
+    [
+        streams(b": ping\n\n"),
+        streams(DONE),
+        streams(),
+        *(
+            says(b'{"cover_feature_id": "f-7", "audio_duration": %s}' % told)
+            for told in (b"-1", b"true", b'"9"', b"[]", b"-0.5")
+        ),
+    ],
+)
+def test_a_recording_that_was_not_looked_at_is_an_error(
+    script: Any, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Nothing came, or what is no length of a recording.
+    """
+    minimax.scripts = [script]
+    with pytest.raises(MusicProtocolError, match=r"cover_feature_id|audio_duration"):
+        looked_at(generate)
+
+
+def looked_at(generate: Generate) -> CoverFeature:
+    """Let the client that *generate* uses look at a recording."""
+    reference = Reference(url=f"https://{CDN}/song.mp3")
+    if generate is blocking:
+        return MiniMaxMusic(retries=AT_ONCE).cover_preprocess(reference)
+    return asyncio.run(AsyncMiniMaxMusic(retries=AT_ONCE).cover_preprocess(reference))
 
 
 def test_several_calls_of_one_client_run_at_once(minimax: ScriptedMiniMax) -> None:
@@ -634,6 +690,61 @@ def test_the_key_is_in_nothing_that_an_error_shows(
         generate(delivery=Delivery.URL)
     shown = everything_of(caught.value) + caplog.text
     assert [] == [form for form in forms(KEY) if form in shown]
+
+
+PLACES = [
+    ("base_resp",),
+    ("base_resp", "status_code"),
+    ("base_resp", "status_msg"),
+    ("data",),
+    ("data", "status"),
+    ("data", "audio"),
+    ("data", "audio_url"),
+    ("extra_info",),
+    ("extra_info", "music_size"),
+    ("extra_info", "music_sample_rate"),
+    ("extra_info", "music_channel"),
+    ("trace_id",),
+    ("cover_feature_id",),
+    ("audio_duration",),
+]
+NESTS: list[Callable[[str], Any]] = [
+    lambda text: text,
+    lambda text: [text],
+    lambda text: {text: text},
+    lambda text: [[{"a": text}]],
+]
+
+
+@both
+@given(data=st.data())
+@settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_key_is_in_no_error_wherever_an_answer_repeats_it(
+    generate: Generate, minimax: ScriptedMiniMax, data: st.DataObject
+) -> None:
+    """
+    In any field, nested or not, after so much text that it may be cut within the key.
+    """
+    told = " " * data.draw(st.sampled_from([0, 30, 38, 70, 392, 990])) + KEY
+    minimax.scripts = []
+    for *path, last in PLACES:
+        answer: dict[str, Any] = {"base_resp": {"status_code": 0}, "data": {"status": 2}}
+        inner = answer
+        for name in path:
+            inner = inner.setdefault(name, {})
+        inner[last] = data.draw(st.sampled_from(NESTS))(told)
+        text = json.dumps(answer).encode()
+        in_stream = data.draw(st.booleans())
+        minimax.scripts.append(
+            streams(b"data: " + text + b"\n\n", DONE) if in_stream else says(text)
+        )
+    twice = json.dumps(told).encode()
+    minimax.scripts.append(says(b"{%s: 1, %s: 2}" % (twice, twice)))
+    for _ in range(len(minimax.scripts)):
+        with pytest.raises(MusicError) as caught:
+            generate()
+        shown = everything_of(caught.value)
+        assert [] == [form for form in forms(KEY) | {KEY[:9]} if form in shown]
 
 
 @given(key=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=60))
