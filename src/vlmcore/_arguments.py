@@ -1,4 +1,4 @@
-"""Arguments that are a switch, or an object of one class."""
+"""Arguments that are text, a switch, or an object of one class; and how what came is shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ from typing import Any
 
 from vlmcore.errors import ContractError
 
-__all__ = ["require_kind", "require_switch"]
+__all__ = ["require_characters", "require_kind", "require_switch", "shown"]
+
+
+def require_characters(field: str, text: str) -> None:
+    """
+    Require text that can be written to a file: half of a pair of surrogates is no character.
+
+    Raises:
+        ContractError: If it has such a half.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ContractError(field, "got a lone surrogate, expected characters") from None
 
 
 def require_kind(field: str, value: Any, kind: type) -> None:
@@ -29,4 +42,16 @@ def require_switch(**switches: bool) -> None:
     """
     for field, value in switches.items():
         if not isinstance(value, bool):
-            raise ContractError(field, f"got {value!r:.80}, expected True or False")
+            raise ContractError(field, f"got {shown(value)}, expected True or False")
+
+
+def shown(value: object, most_characters: int = 80) -> str:
+    """
+    Show a value in an error, shortly, whatever it is.
+
+    Python refuses to write out huge whole numbers, also inside of others.
+    """
+    try:
+        return f"{value!r:.{most_characters}}"
+    except ValueError:
+        return f"a huge {type(value).__name__}"

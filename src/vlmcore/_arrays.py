@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from vlmcore._arguments import shown
 from vlmcore.errors import ContractError
 
 __all__ = [
@@ -71,6 +72,8 @@ def _readonly_rgb(value: Any, *, field: str, axes: str, rank: int) -> UInt8Array
     expected = f"expected a uint8 RGB array of shape {axes}; vlmcore.load_image() makes one"
     if not isinstance(value, np.ndarray):
         raise ContractError(field, f"got {type(value).__name__}, {expected}")
+    if isinstance(value, np.ma.MaskedArray):
+        raise ContractError(field, "got a masked array, expected a plain one: masks would be lost")
     array = np.asarray(value)  # what a subclass says of itself need not be so
     if array.dtype != np.uint8 or array.ndim != rank or array.shape[-1] != 3 or array.size == 0:
         raise ContractError(field, f"got {array.dtype} of shape {list(array.shape)}, {expected}")
@@ -162,7 +165,7 @@ def _require_numbers(values: Sequence[Any], field: str) -> None:
         return
     for i, value in enumerate(values):
         if not isinstance(plain_float(value), float):
-            raise ContractError(f"{field}[{i}]", f"got {_shown(value)}, expected a number")
+            raise ContractError(f"{field}[{i}]", f"got {shown(value)}, expected a number")
 
 
 def as_tuple(value: Any) -> Any:
@@ -220,9 +223,7 @@ def require_count(**counts: int) -> None:
     """
     for field, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ContractError(
-                field, f"got {_shown(count)}, expected a whole number of at least 1"
-            )
+            raise ContractError(field, f"got {shown(count)}, expected a whole number of at least 1")
 
 
 def require_positive(**numbers: float) -> None:
@@ -234,7 +235,7 @@ def require_positive(**numbers: float) -> None:
     """
     for field, number in numbers.items():
         if not _is_finite_number(number) or number <= 0:
-            raise ContractError(field, f"got {_shown(number)}, expected a finite number above 0")
+            raise ContractError(field, f"got {shown(number)}, expected a finite number above 0")
 
 
 def require_finite_between(low: float, high: float, **numbers: float) -> None:
@@ -247,7 +248,7 @@ def require_finite_between(low: float, high: float, **numbers: float) -> None:
     for field, number in numbers.items():
         if not _is_finite_number(number) or not low <= number <= high:
             raise ContractError(
-                field, f"got {_shown(number)}, expected a number from {low} to {high}"
+                field, f"got {shown(number)}, expected a number from {low} to {high}"
             )
 
 
@@ -260,7 +261,7 @@ def require_finite(**numbers: float) -> None:
     """
     for field, number in numbers.items():
         if not _is_finite_number(number):
-            raise ContractError(field, f"got {_shown(number)}, expected a finite number")
+            raise ContractError(field, f"got {shown(number)}, expected a finite number")
 
 
 def require_member(kind: type[enum.Enum], **values: object) -> None:
@@ -273,7 +274,7 @@ def require_member(kind: type[enum.Enum], **values: object) -> None:
     for field, value in values.items():
         if not isinstance(value, kind):
             names = ", ".join(str(member) for member in kind)
-            raise ContractError(field, f"got {value!r:.80}, expected one of {names}")
+            raise ContractError(field, f"got {shown(value)}, expected one of {names}")
 
 
 def require_name(field: str, name: Any, *, max_characters: int) -> None:
@@ -340,11 +341,3 @@ def _is_finite_number(number: object) -> bool:
     if isinstance(number, int):
         return -_EXACT <= number <= _EXACT
     return math.isfinite(number)
-
-
-def _shown(value: object) -> str:
-    """Show a value in an error, shortly; Python refuses to write out huge whole numbers."""
-    try:
-        return f"{value!r:.80}"
-    except ValueError:
-        return f"a huge {type(value).__name__}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from vlmcore._arguments import shown
 from vlmcore.errors import ContractError
 from vlmcore.limits import DocumentLimits, require_at_most
 
@@ -70,13 +71,13 @@ def _scalar(value: Any, path: str) -> Any:
             return float(value)
         case _:
             raise ContractError(
-                path, f"got {type(value).__name__} {value!r:.80}, expected a JSON value"
+                path, f"got {type(value).__name__} {shown(value)}, expected a JSON value"
             )
 
 
 def _text(value: Any, path: str) -> str:
     if not isinstance(value, str):
-        raise ContractError(path, f"got the key {value!r:.80}, expected text")
+        raise ContractError(path, f"got the key {shown(value)}, expected text")
     if not value.isascii():
         try:
             value.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, readonly_float64
 from vlmcore.charts.chart import Chart, HasMarks
 from vlmcore.contracts.embodiment import ActionSpace, Embodiment
@@ -83,7 +84,7 @@ def _marks(report: Any, values: Float64Array) -> Any:
     steps, width = values.shape
     shape = getattr(marks, "shape", None)
     if not isinstance(shape, tuple) or len(shape) != 2:
-        raise ContractError("report", f"got marks {marks!r:.80}, expected bool of axes [U, D]")
+        raise ContractError("report", f"got marks {shown(marks)}, expected bool of axes [U, D]")
     if not 1 <= shape[0] <= steps or shape[1] != width:
         raise ContractError(
             "report",

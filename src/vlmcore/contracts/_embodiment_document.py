@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import require_name, require_names
 from vlmcore.contracts._action_modes import reference_of
 from vlmcore.contracts._rotation_documents import read_rotations, rotations_to_document
@@ -102,11 +103,12 @@ def embodiment_from_document(value: Any) -> Embodiment:
     """
     faults = Faults(EMBODIMENT.name)
     data = EMBODIMENT.read(value, faults)
-    _check_names(data, faults)
+    _check_names(data, value, faults)
     rotations, rotation_of = read_rotations(data, faults)
     dims: tuple[ActionDim, ...] = ()
+    step_key = "max_delta" if isinstance(value, dict) and "max_delta" in value else _VECTORS[2]
+    _check_lengths(data, step_key, faults)
     if {"action_names", "action_mode", *_VECTORS} <= data.keys():
-        step_key = "max_delta" if "max_delta" in value else "max_delta_per_step"
         dims = _read_dims(data, step_key, rotation_of, faults)
     cameras = _read_cameras(data, faults)
     return faults.finish(
@@ -120,12 +122,13 @@ def embodiment_from_document(value: Any) -> Embodiment:
             notes=data.get("notes", ""),
         ),
         max_rate="$.action_max_rates",
+        notes="$.notes",
         rotations="$.action_rotations",
         max_rate_rad_s="$.action_rotations",
     )
 
 
-def _check_names(data: Mapping[str, Any], faults: Faults) -> None:
+def _check_names(data: Mapping[str, Any], came: Any, faults: Faults) -> None:
     longest = _LIMITS.max_name_characters
     for key in ("name", "action_mode"):
         with faults.at(f"$.{key}"):
@@ -136,12 +139,32 @@ def _check_names(data: Mapping[str, Any], faults: Faults) -> None:
             with faults.at(f"$.{key}", **{key: f"$.{key}"}):
                 most = len(data[key])  # the table has looked at the number of them
                 require_names(key, tuple(data[key]), max_count=most, max_characters=longest)
+        elif isinstance(came, dict) and isinstance(came.get(key), list):
+            _check_twice(key, came[key], faults)  # some of them are no names, and are told
     if "action_names" in data:
         known = set(data["action_names"])
         for key in (*(f"action_{kind}" for kind in _MAPS), "action_steps_unbounded"):
             for name in data.get(key, ()):
                 if name not in known:
                     faults.add(path_of(f"$.{key}", name), "is not one of action_names")
+
+
+def _check_twice(key: str, names: list[Any], faults: Faults) -> None:
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        if isinstance(name, str) and name.strip():
+            if name in seen:
+                faults.add(f"$.{key}[{i}]", f"got {shown(name)} twice")
+            seen.add(name)
+
+
+def _check_lengths(data: Mapping[str, Any], step_key: str, faults: Faults) -> None:
+    for key in _VECTORS:
+        if {"action_names", key} <= data.keys():
+            count, actions = len(data[key]), len(data["action_names"])
+            if count != actions:
+                path = f"$.{step_key if key == _VECTORS[2] else key}"
+                faults.add(path, f"got {count} numbers, expected one an action, {actions}")
 
 
 def _references(data: Mapping[str, Any], faults: Faults) -> dict[str, Reference]:
@@ -153,8 +176,8 @@ def _references(data: Mapping[str, Any], faults: Faults) -> dict[str, Reference]
         unsaid = ", ".join(name for name, reference in found.items() if reference is None)
         faults.add(
             "$.action_mode",
-            f"got {mode!r:.80}, which can be read in two ways: say in action_references what these "
-            f"are, absolute, delta or velocity: {unsaid:.80}",
+            f"got {shown(mode)}, which can be read in two ways: say in action_references what "
+            f"these are, absolute, delta or velocity: {unsaid:.80}",
         )
     return {name: reference or Reference.ABSOLUTE for name, reference in found.items()}
 
@@ -162,11 +185,6 @@ def _references(data: Mapping[str, Any], faults: Faults) -> dict[str, Reference]
 def _read_dims(
     data: Mapping[str, Any], step_key: str, rotation_of: Mapping[str, str], faults: Faults
 ) -> tuple[ActionDim, ...]:
-    actions = len(data["action_names"])
-    for key in _VECTORS:
-        if len(data[key]) != actions:
-            path = f"$.{step_key if key == _VECTORS[2] else key}"
-            faults.add(path, f"got {len(data[key])} numbers, expected one an action, {actions}")
     references = _references(data, faults)
     said: dict[str, Mapping[str, Any]] = {kind: data.get(f"action_{kind}", {}) for kind in _MAPS}
     unbounded = {*data.get("action_steps_unbounded", ()), *rotation_of}

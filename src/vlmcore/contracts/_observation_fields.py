@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlmcore._arguments import require_characters, shown
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
@@ -62,7 +63,7 @@ def read_images(value: Any) -> Mapping[str, UInt8Array]:
 
 
 def _frames(name: Any, value: Any) -> UInt8Array:
-    field = f"images[{name!r:.80}]"
+    field = f"images[{shown(name)}]"
     if isinstance(value, np.ndarray) and value.ndim == 3:
         frames = readonly_image(value, field=field)[np.newaxis]
     else:
@@ -82,10 +83,7 @@ def check_instruction(instruction: Any) -> None:
     """Require a task in words, not too long, that can be written down."""
     require_text(instruction=instruction)
     require_at_most("max_task_characters", len(instruction), _LIMITS.max_task_characters)
-    try:
-        instruction.encode()
-    except UnicodeEncodeError:
-        raise ContractError("instruction", "got a lone surrogate, expected characters") from None
+    require_characters("instruction", instruction)
 
 
 def check_cameras(field: str, names: tuple[Any, ...]) -> None:

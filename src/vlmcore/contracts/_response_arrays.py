@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, readonly_float64
 from vlmcore.contracts.actions import Stream
 from vlmcore.errors import AmbiguousResponseError, ContractError
@@ -37,7 +38,7 @@ def streams_of(widths: Mapping[str, int]) -> tuple[Stream, ...]:
     for name, width in widths.items():
         if isinstance(width, bool) or not isinstance(width, int) or width < 1:
             raise ContractError(
-                f"streams[{name!r:.80}]", f"got {width!r:.80}, expected a number of dimensions"
+                f"streams[{shown(name)}]", f"got {shown(width)}, expected a number of dimensions"
             )
         start = streams[-1].end if streams else 0
         streams.append(Stream(name=name, start=start, end=start + width))

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
@@ -260,7 +261,7 @@ class ActionChunk:
     def _check_streams(self, width: int) -> None:
         streams = self.streams
         if not isinstance(streams, tuple) or not all(isinstance(s, Stream) for s in streams):
-            raise ContractError("streams", f"got {streams!r:.80}, expected a tuple of Stream")
+            raise ContractError("streams", f"got {shown(streams)}, expected a tuple of Stream")
         require_names(
             "streams",
             tuple(stream.name for stream in streams),
@@ -320,7 +321,7 @@ class ActionStep:
         for name, value in self.action.items():
             if not isinstance(value, float) or not math.isfinite(value):
                 raise ContractError(
-                    f"action[{name!r}]", f"got {value!r:.80}, expected a finite number"
+                    f"action[{name!r}]", f"got {shown(value)}, expected a finite number"
                 )
 
     __reduce__ = through_constructor

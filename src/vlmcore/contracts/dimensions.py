@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     as_tuple,
     plain_float,
@@ -165,14 +166,14 @@ class ActionDim:
             if value is not None:
                 raise ContractError(
                     field,
-                    f"got {value!r:.80} for {self.name!r} of rotation {rotation!r}, expected None: "
-                    "the numbers of a rotation are bounded together",
+                    f"got {shown(value)} for {self.name!r} of rotation {rotation!r}, expected "
+                    "None: the numbers of a rotation are bounded together",
                 )
 
     def _check_levels(self, levels: Any) -> None:
         if not isinstance(levels, tuple) or not 2 <= len(levels) <= _LIMITS.max_levels:
             raise ContractError(
-                "levels", f"got {levels!r:.80}, expected 2 to {_LIMITS.max_levels} numbers"
+                "levels", f"got {shown(levels)}, expected 2 to {_LIMITS.max_levels} numbers"
             )
         for i, level in enumerate(levels):
             require_finite(**{f"levels[{i}]": level})

@@ -10,6 +10,7 @@ import math
 import attrs
 import numpy as np
 
+from vlmcore._arguments import require_characters, shown
 from vlmcore._arrays import (
     BoolArray,
     Float64Array,
@@ -101,7 +102,7 @@ class ActionSpace:
     def __attrs_post_init__(self) -> None:
         dims = self.dims
         if not isinstance(dims, tuple) or not all(isinstance(dim, ActionDim) for dim in dims):
-            raise ContractError("dims", f"got {dims!r:.80}, expected a tuple of ActionDim")
+            raise ContractError("dims", f"got {shown(dims)}, expected a tuple of ActionDim")
         names = tuple(dim.name for dim in dims)
         require_names(
             "dims",
@@ -167,7 +168,7 @@ class ActionSpace:
         groups = self.rotations
         if not isinstance(groups, tuple) or not all(isinstance(g, RotationGroup) for g in groups):
             raise ContractError(
-                "rotations", f"got {groups!r:.80}, expected a tuple of RotationGroup"
+                "rotations", f"got {shown(groups)}, expected a tuple of RotationGroup"
             )
         known = [group.name for group in groups]
         if len(set(known)) < len(known):
@@ -265,7 +266,7 @@ class Embodiment:
             )
         cameras = self.cameras
         if not isinstance(cameras, tuple) or not all(isinstance(c, CameraSpec) for c in cameras):
-            raise ContractError("cameras", f"got {cameras!r:.80}, expected a tuple of CameraSpec")
+            raise ContractError("cameras", f"got {shown(cameras)}, expected a tuple of CameraSpec")
         require_names(
             "cameras", self.camera_names, max_count=_LIMITS.max_cameras, max_characters=longest
         )
@@ -275,6 +276,7 @@ class Embodiment:
         if not isinstance(self.notes, str):
             raise ContractError("notes", f"got {type(self.notes).__name__}, expected text")
         require_at_most("max_notes_characters", len(self.notes), _LIMITS.max_notes_characters)
+        require_characters("notes", self.notes)
 
     def _repr_html_(self) -> str:
         return embodiment_html(self)

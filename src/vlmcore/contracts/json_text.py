@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from vlmcore._arguments import shown
 from vlmcore._json_values import JSON_INTEGERS
 from vlmcore.errors import ContractError
 from vlmcore.limits import DocumentLimits, require_at_most
@@ -127,7 +128,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ContractError("JSON", f"got the key {twice!r:.80} twice, expected each key once")
+        raise ContractError("JSON", f"got the key {shown(twice)} twice, expected each key once")
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
@@ -127,7 +128,7 @@ class Observation:
         }
         cameras = ", ".join(f"{name!r}: {said}" for name, said in size.items())
         return (
-            f"<Observation {self.instruction!r:.80}: {len(self.state)} numbers, {cameras} pixels, "
+            f"<Observation {shown(self.instruction)}: {len(self.state)} numbers, {cameras} pixels, "
             f"at {self.captured_at_s:g} s>"
         )
 
@@ -192,7 +193,9 @@ class ObservationSummary:
         if not isinstance(cameras, Mapping) or not all(
             isinstance(camera, CameraSummary) for camera in cameras.values()
         ):
-            raise ContractError("cameras", f"got {cameras!r:.80}, expected names and CameraSummary")
+            raise ContractError(
+                "cameras", f"got {shown(cameras)}, expected names and CameraSummary"
+            )
         check_cameras("cameras", tuple(cameras))
         check_history("cameras", {name: camera.frames for name, camera in cameras.items()})
         require_positive(frame_rate_hz=self.frame_rate_hz)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from vlmcore._arguments import shown
 from vlmcore.contracts.embodiment import (
     ActionDim,
     ActionSpace,
@@ -131,7 +132,7 @@ def find_embodiment(name: str) -> Embodiment:
         for preset in PRESETS.values():
             if preset.name == name:
                 return preset
-    raise ContractError("name", f"got {name!r:.80}, {_hint(name)}")
+    raise ContractError("name", f"got {shown(name)}, {_hint(name)}")
 
 
 def _hint(name: object) -> str:

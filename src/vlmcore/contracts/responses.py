@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import shown
 from vlmcore.contracts._action_documents import action_chunk_from_document
 from vlmcore.contracts._response_arrays import (
     ResponseAxes,
@@ -141,7 +142,7 @@ def _check_names(came: Any, names: tuple[str, ...]) -> None:
     if not isinstance(came, (list, tuple)) or tuple(came) != names:
         raise ContractError(
             "response.action_names",
-            f"got {came!r:.200}, expected {', '.join(names)} in this order: "
+            f"got {shown(came, 200)}, expected {', '.join(names)} in this order: "
             "numbers are not given to other names than their own",
         )
 
@@ -192,7 +193,7 @@ def _refuse_unknown(unknown: list[str], readings: list[str]) -> None:
             "declare streams=, with the dimensions of each in the order of the names",
         )
     raise ContractError(
-        f"response[{str(unknown[0])!r:.80}]",
+        f"response[{shown(str(unknown[0]))}]",
         f"got numbers under {listed} beside {readings[0]}, expected declared streams only: "
         "name in ignored= what is no action",
     )

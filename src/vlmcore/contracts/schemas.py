@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import shown
 from vlmcore.contracts.embodiment import LimitsSource, Reference
 from vlmcore.contracts.faults import Faults
 from vlmcore.contracts.rotations import RotationForm
@@ -99,9 +100,9 @@ class DocumentKind:
         else:
             said, version = value.get("schema", self.schema_id), value.get("version", _VERSION)
             if said != self.schema_id:
-                faults.add("$.schema", f"got {said!r:.80}, expected {self.schema_id!r}")
+                faults.add("$.schema", f"got {shown(said)}, expected {self.schema_id!r}")
             if type(version) is not int or version != _VERSION:
-                faults.add("$.version", f"got {version!r:.80}, expected {_VERSION}")
+                faults.add("$.version", f"got {shown(version)}, expected {_VERSION}")
         faults.raise_any()  # another document: what else is wrong with it is no news
         most = DocumentLimits().max_faults
         found = list(islice(self._record().faults(value, "$"), most))

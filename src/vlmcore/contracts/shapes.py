@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import plain_float
 
 __all__ = [
@@ -65,7 +66,7 @@ class Text:
         if not isinstance(value, str):
             yield path, f"got {_kind(value)}, expected a text"
         elif self.one_of and value not in self.one_of:
-            yield path, f"got {value!r:.80}, expected one of {', '.join(map(repr, self.one_of))}"
+            yield path, f"got {shown(value)}, expected one of {', '.join(map(repr, self.one_of))}"
         elif not self.blank and not value.strip():
             yield path, "got a blank text, expected at least one character"
         elif self.longest is not None and len(value) > self.longest:
@@ -317,7 +318,7 @@ def path_of(path: str, key: str) -> str:
 
 def _no_text(key: object) -> str:
     """Say what is wrong with a key as YAML gives them."""
-    return f"got the key {key!r:.80}, expected text"
+    return f"got the key {shown(key)}, expected text"
 
 
 def _are_plain(shape: Number, values: list[Any]) -> bool:
@@ -335,4 +336,4 @@ def _kind(value: Any) -> str:
         return "a list" if isinstance(value, list) else "an object"
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
-    return f"{value!r:.40}"
+    return f"{shown(value, 40)}"

@@ -16,6 +16,8 @@ __all__ = [
     "MissingDependencyError",
 ]
 
+_WRITTEN_BITS = 1000  # of whole numbers that are written out
+
 
 class ContractError(VlmcoreError, ValueError):
     """
@@ -46,7 +48,9 @@ class LimitExceededError(ContractError):
     """
 
     def __init__(self, limit: str, actual: int, allowed: int) -> None:
-        super().__init__(limit, f"got {actual}, limit is {allowed}")
+        # Python refuses to write out huge whole numbers.
+        came = str(actual) if actual.bit_length() < _WRITTEN_BITS else "a huge number"
+        super().__init__(limit, f"got {came}, limit is {allowed}")
         self.args = (limit, actual, allowed)
         self.limit = limit
         self.actual = actual

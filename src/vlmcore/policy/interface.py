@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     as_tuple,
     plain_float,
@@ -95,7 +96,7 @@ class PolicyInfo:
         if units is None:
             return
         if not isinstance(units, tuple) or not all(isinstance(unit, str) for unit in units):
-            raise ContractError("action_units", f"got {units!r:.80}, expected a tuple of texts")
+            raise ContractError("action_units", f"got {shown(units)}, expected a tuple of texts")
         for i, unit in enumerate(units):
             if unit:
                 longest = _LIMITS.max_name_characters
@@ -111,7 +112,7 @@ class PolicyInfo:
         if cameras is None:
             return
         if not isinstance(cameras, tuple) or not all(isinstance(c, CameraSpec) for c in cameras):
-            raise ContractError("cameras", f"got {cameras!r:.80}, expected a tuple of CameraSpec")
+            raise ContractError("cameras", f"got {shown(cameras)}, expected a tuple of CameraSpec")
         require_names(
             "cameras",
             tuple(camera.name for camera in cameras),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array
 from vlmcore._rotations import is_rotation
 from vlmcore.contracts.actions import ActionChunk
@@ -40,7 +41,7 @@ def require_steps(field: str, steps: Any, fewest: int, most: int | None = None) 
     else:
         expected = f"{most}" if fewest == most else f"a whole number from {fewest} to {most}"
     is_huge = is_whole and steps.bit_length() > _PRINTABLE_BITS
-    came = "a huge number" if is_huge else f"{steps!r:.80}"
+    came = "a huge number" if is_huge else f"{shown(steps)}"
     raise ContractError(field, f"got {came}, expected {expected}")
 
 
@@ -64,7 +65,7 @@ def require_sink(sink: Any) -> None:
     """
     if isinstance(sink, type) or not callable(getattr(sink, "accept", None)):
         raise ContractError(
-            "sink", f"got {sink!r:.80}, expected an ActionSink: an object with a method accept"
+            "sink", f"got {shown(sink)}, expected an ActionSink: an object with a method accept"
         )
 
 

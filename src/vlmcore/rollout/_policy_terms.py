@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation, check_fits
 from vlmcore.errors import ContractError, PolicyError
@@ -123,7 +124,7 @@ class PolicyTerms:
 
 
 def _require_policy(policy: Any) -> None:
-    came = f"got {policy!r:.80}"
+    came = f"got {shown(policy)}"
     if isinstance(policy, (SafetyGate, SafetyLatch)):
         raise ContractError(
             "policy", f"got {type(policy).__name__}, expected a Policy: the gate comes after it"

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from vlmcore._arguments import require_switch
+from vlmcore._arguments import require_switch, shown
 from vlmcore._arrays import plain_float, require_positive
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError, PolicyError, UnsafeActionError
@@ -133,7 +133,7 @@ class ControlLoop:
     ) -> None:
         if not isinstance(broker, (ChunkBroker, PrefetchingBroker)):
             raise ContractError(
-                "broker", f"got {broker!r:.80}, expected a ChunkBroker or a PrefetchingBroker"
+                "broker", f"got {shown(broker)}, expected a ChunkBroker or a PrefetchingBroker"
             )
         require_sink(sink)
         require_observer(observe)
@@ -141,9 +141,9 @@ class ControlLoop:
         max_age_s = plain_float(max_age_s)
         require_positive(max_age_s=max_age_s)
         if not (position is None or callable(position)):
-            raise ContractError("position", f"got {position!r:.80}, expected a function, or None")
+            raise ContractError("position", f"got {shown(position)}, expected a function, or None")
         if not (recorder is None or isinstance(recorder, EpisodeWriter)):
-            raise ContractError("recorder", f"got {recorder!r:.80}, expected an EpisodeWriter")
+            raise ContractError("recorder", f"got {shown(recorder)}, expected an EpisodeWriter")
         gate = broker.gate
         self._broker = broker
         self._is_latched = isinstance(gate, SafetyLatch)

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from vlmcore._arguments import require_kind
+from vlmcore._arguments import require_kind, shown
 from vlmcore._arrays import plain_float, require_finite, require_text
 from vlmcore._copying import through_constructor
 from vlmcore.contracts.observation import Observation, ObservationSummary
@@ -85,7 +85,7 @@ class PolicyCall:
         digest = self.digest
         if not (isinstance(digest, str) and len(digest) == _DIGEST_DIGITS and {*digest} <= _DIGITS):
             raise ContractError(
-                "digest", f"got {digest!r:.80}, expected {_DIGEST_DIGITS} hexadecimal digits"
+                "digest", f"got {shown(digest)}, expected {_DIGEST_DIGITS} hexadecimal digits"
             )
         require_finite(took_s=self.took_s)
         if self.took_s < 0:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from vlmcore._arguments import require_switch
+from vlmcore._arguments import require_switch, shown
 from vlmcore._arrays import UInt8Array, require_count, require_member
 from vlmcore.contracts._thumbnails import shrunk
 from vlmcore.contracts.observation import Observation
@@ -66,7 +66,7 @@ class EncodedFrame:
         index = self.frame_index
         if type(index) is not int or not 0 <= index < _LIMITS.max_frames:
             expected = f"expected 0 to {_LIMITS.max_frames - 1}"
-            raise ContractError("frame_index", f"got {index!r:.80}, {expected}")
+            raise ContractError("frame_index", f"got {shown(index)}, {expected}")
 
     def pixels(self) -> UInt8Array:
         """

@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from vlmcore._arguments import require_kind
+from vlmcore._arguments import require_kind, shown
 from vlmcore._arrays import (
     Float64Array,
     plain_float,
@@ -121,7 +121,7 @@ def _position(value: Any) -> Mapping[str, float]:
         )
     position = {name: plain_float(each) for name, each in value.items()}
     for name, each in position.items():
-        require_finite(**{f"position[{name!r:.80}]": each})
+        require_finite(**{f"position[{shown(name)}]": each})
     return frozen_object(position, field="position")
 
 
@@ -225,23 +225,23 @@ class EpisodeStep:
         if type(self.executed_steps) is not int or not 0 <= self.executed_steps <= most:
             raise ContractError(
                 "executed_steps",
-                f"got {self.executed_steps!r:.80}, expected 0 to {most}, the steps that left "
+                f"got {shown(self.executed_steps)}, expected 0 to {most}, the steps that left "
                 "the gate",
             )
 
     def _check_frames(self) -> None:
         if not isinstance(self.frames, Mapping):
-            raise ContractError("frames", f"got {self.frames!r:.80}, expected frames by camera")
+            raise ContractError("frames", f"got {shown(self.frames)}, expected frames by camera")
         cameras = self.observation.cameras
         for name, frames in self.frames.items():
-            field = f"frames[{name!r:.80}]"
+            field = f"frames[{shown(name)}]"
             if name not in cameras:
                 known = ", ".join(cameras)
                 raise ContractError(field, f"is of no camera of the observation: {known}")
             if not isinstance(frames, tuple) or not all(
                 isinstance(frame, EncodedFrame) for frame in frames
             ):
-                raise ContractError(field, f"got {frames!r:.80}, expected a tuple of EncodedFrame")
+                raise ContractError(field, f"got {shown(frames)}, expected a tuple of EncodedFrame")
             indices = [frame.frame_index for frame in frames]
             if indices != sorted(set(indices)) or max(indices, default=0) >= cameras[name].frames:
                 raise ContractError(

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import UInt8Array, plain_float, require_finite, require_positive
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
@@ -24,7 +25,7 @@ def _times(value: Any) -> Any:
 
 def _require_by_camera(field: str, value: Any) -> None:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise ContractError(field, f"got {value!r:.80}, expected seconds by the names of cameras")
+        raise ContractError(field, f"got {shown(value)}, expected seconds by the names of cameras")
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +56,7 @@ class MaxAges:
         require_positive(observation_s=self.observation_s, chunk_s=self.chunk_s)
         _require_by_camera("cameras_s", self.cameras_s)
         for name, age_s in self.cameras_s.items():
-            require_positive(**{f"cameras_s[{name!r:.80}]": age_s})
+            require_positive(**{f"cameras_s[{shown(name)}]": age_s})
         if self.unchanged_s is not None:
             require_positive(unchanged_s=self.unchanged_s)
 
@@ -85,7 +86,7 @@ class TimedObservation:
             )
         _require_by_camera("captured_at_s", self.captured_at_s)
         for name, at_s in self.captured_at_s.items():
-            field = f"captured_at_s[{name!r:.80}]"
+            field = f"captured_at_s[{shown(name)}]"
             if name not in seen.images:
                 known = ", ".join(seen.images)
                 raise ContractError(field, f"is of no camera of the observation: {known}")

@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array
 from vlmcore.contracts.faults import Faults
 from vlmcore.contracts.json_text import read_json, write_json
@@ -160,7 +161,7 @@ def _tables(data: Mapping[str, Any], faults: Faults) -> dict[str, Any]:
         if name not in names or len(values) != len(count):
             expected = f"expected {len(count)} numbers of one of the columns"
             path = path_of("$.agreement", name)
-            faults.add(path, f"got {len(values)} numbers for {name!r:.80}, {expected}")
+            faults.add(path, f"got {len(values)} numbers for {shown(name)}, {expected}")
             continue
         agreement[:, names.index(name)] = values
         has_levels[names.index(name)] = True
@@ -187,7 +188,7 @@ def _gate(said: Mapping[str, Any], faults: Faults) -> GateCounts:
             violations[kinds[name]] = count
         else:
             known = ", ".join(kinds)
-            faults.add("$.gate.violations", f"got {name!r:.80}, expected some of {known}")
+            faults.add("$.gate.violations", f"got {shown(name)}, expected some of {known}")
     return GateCounts(chunks=said["chunks"], unsafe=said["unsafe"], violations=violations)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     Float64Array,
     as_tuple,
@@ -87,10 +88,10 @@ class GateCounts:
         require_steps("chunks", self.chunks, 0)
         require_steps("unsafe", self.unsafe, 0, self.chunks)
         if not isinstance(self.violations, Mapping):
-            raise ContractError("violations", f"got {self.violations!r:.80}, expected a mapping")
+            raise ContractError("violations", f"got {shown(self.violations)}, expected a mapping")
         for kind, count in self.violations.items():
             if not isinstance(kind, ViolationKind):
-                raise ContractError("violations", f"got {kind!r:.80}, expected a ViolationKind")
+                raise ContractError("violations", f"got {shown(kind)}, expected a ViolationKind")
             require_steps(f"violations[{kind.value}]", count, 0)
 
     __reduce__ = through_constructor

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, plain_float, require_count, require_finite
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionSpace
@@ -113,7 +114,7 @@ class ActionPlan:
     ) -> None:
         if not (blend is None or isinstance(blend, (LinearBlend, EnsembleBlend))):
             raise ContractError(
-                "blend", f"got {blend!r:.80}, expected a LinearBlend, an EnsembleBlend or None"
+                "blend", f"got {shown(blend)}, expected a LinearBlend, an EnsembleBlend or None"
             )
         require_space(space)
         if execution_horizon is not None:

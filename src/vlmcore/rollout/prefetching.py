@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import plain_float, require_member, require_positive
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
@@ -110,7 +111,7 @@ class PrefetchingBroker:
         if tolerate_failures is not None:
             require_steps("tolerate_failures", tolerate_failures, 0)
         if not (executor is None or isinstance(executor, Executor)):
-            raise ContractError("executor", f"got {executor!r:.80}, expected an Executor")
+            raise ContractError("executor", f"got {shown(executor)}, expected an Executor")
         if executor is None:
             executor = InferenceThread("asking a policy")
             weakref.finalize(self, executor.shutdown)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, UInt8Array, readonly_float64
 from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.contracts.observation import CameraSummary, Observation
@@ -200,9 +201,9 @@ def observation_of(step: EpisodeStep) -> Observation:
         kept = step.frames.get(name, ())
         numbers = [frame.frame_index for frame in kept]
         if numbers not in (list(range(camera.frames)), [camera.frames - 1]):
-            came = f"the frames {numbers!r:.80} of {camera.frames}" if numbers else "none"
+            came = f"the frames {shown(numbers)} of {camera.frames}" if numbers else "none"
             raise ContractError(
-                f"frames[{name!r:.80}]",
+                f"frames[{shown(name)}]",
                 f"got {came}, expected all or the newest: record with "
                 "frames=encode_frames(observation)",
             )
@@ -224,7 +225,7 @@ def _require_whole(picture: UInt8Array, name: str, camera: CameraSummary) -> Non
     height_px, width_px, _ = picture.shape
     if (height_px, width_px) != (camera.height_px, camera.width_px):
         raise ContractError(
-            f"frames[{name!r:.80}]",
+            f"frames[{shown(name)}]",
             f"got {height_px} x {width_px} pixels, expected {camera.height_px} x "
             f"{camera.width_px} (height x width), as the camera showed them: record without "
             "making frames smaller",

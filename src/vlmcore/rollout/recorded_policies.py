@@ -7,7 +7,7 @@ from typing import Any, final
 
 import attrs
 
-from vlmcore._arguments import require_switch
+from vlmcore._arguments import require_switch, shown
 from vlmcore._closing import Closing
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment
@@ -59,7 +59,8 @@ class ConstantPolicy(Closing):
         ):
             if said not in (None, true):
                 raise ContractError(
-                    f"info.{field}", f"got {said!r:.200}, expected that of the chunk, {true!r:.200}"
+                    f"info.{field}",
+                    f"got {shown(said, 200)}, expected that of the chunk, {shown(true, 200)}",
                 )
         self._chunk = attrs.evolve(chunk, source=info.name)
         self._info = info

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array
 from vlmcore.contracts.embodiment import Reference
 from vlmcore.errors import ContractError, UnsafeActionError
@@ -136,7 +137,7 @@ class Replay:
         vetted = None if present is None else present.vetted
         most = 0 if vetted is None else vetted.horizon
         if type(steps) is not int or not 0 <= steps <= most:
-            raise ContractError("steps", f"got {steps!r:.80}, expected 0 to {most}")
+            raise ContractError("steps", f"got {shown(steps)}, expected 0 to {most}")
         if present is None:
             return
         values = vetted.values[:steps] if vetted is not None else None

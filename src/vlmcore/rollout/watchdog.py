@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import plain_float, require_positive
 from vlmcore.errors import ContractError
 from vlmcore.rollout._checks import require_sink
@@ -72,7 +73,7 @@ class Watchdog:
         limit_s = plain_float(limit_s)
         require_positive(limit_s=limit_s)
         if not (on_silence is None or callable(on_silence)):
-            raise ContractError("on_silence", f"got {on_silence!r:.80}, expected a function")
+            raise ContractError("on_silence", f"got {shown(on_silence)}, expected a function")
         self._sink = sink
         self._limit_s = limit_s
         self._on_silence = on_silence

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, require_count, require_member
 from vlmcore._copying import through_constructor
 from vlmcore.contracts.actions import ActionChunk
@@ -103,7 +104,7 @@ class SafetyGate:
         if self.execution_horizon is not None:
             require_count(execution_horizon=self.execution_horizon)
         if not isinstance(self.reorder, bool):
-            raise ContractError("reorder", f"got {self.reorder!r:.80}, expected True or False")
+            raise ContractError("reorder", f"got {shown(self.reorder)}, expected True or False")
         keep = object.__setattr__  # the class is frozen, and these are made once
         keep(self, "actions", actions)
         keep(self, "_rules", Rules.of(actions))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     Float64Array,
     immutable,
@@ -44,7 +45,7 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
             unknown = [name for name in last_command if name not in names]
             raise ContractError(
                 "last_command",
-                f"got names with missing {missing} and unknown {unknown}, "
+                f"got names with missing {missing} and unknown {shown(unknown, 1000)}, "
                 f"expected {', '.join(names)}",
             )
         last_command = _numbers_by_name("last_command", last_command, names)
@@ -97,8 +98,9 @@ def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
         unknown = [name for name in position if name not in names]
         raise ContractError(
             "position",
-            f"got names with missing {missing} and unknown {unknown}, expected the dimensions that "
-            f"declare position_low and position_high: {', '.join(names) or 'there are none'}",
+            f"got names with missing {missing} and unknown {shown(unknown, 1000)}, expected the "
+            "dimensions that declare position_low and position_high: "
+            f"{', '.join(names) or 'there are none'}",
         )
     numbers = _numbers_by_name("position", position, names)
     if set(map(type, numbers)) != {float}:  # what nearly every caller gives
@@ -120,7 +122,7 @@ def _numbers_by_name(field: str, known: Mapping[str, Any], names: Sequence[str])
         return [known[name] for name in names]
     except LookupError as error:
         raise ContractError(
-            field, f"got keys without a value ({error!r:.80}), expected a number for each"
+            field, f"got keys without a value ({shown(error)}), expected a number for each"
         ) from error
 
 

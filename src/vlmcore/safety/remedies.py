@@ -116,7 +116,7 @@ def clamp(
         path = _within(values, rules, at, None if lost is None else lost[:, at])
         made = map(walk, path, start[at].tolist(), rules.max_step[at].tolist())
         flat = np.array([*chain.from_iterable(made)])
-        out[:, at] = flat.reshape(at.size, -1).T
+        out[:, at] = flat.reshape(at.size, len(values)).T
     if rules.positions is not None:
         _clamp_moves(out, values, rules, columns, start=start, position=position)
     if (chosen := columns[rules.periodic]).any():

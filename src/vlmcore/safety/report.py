@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import BoolArray, require_count, require_member, require_name
 from vlmcore._copying import through_constructor
 from vlmcore.errors import ContractError
@@ -107,7 +108,7 @@ class SafetySummary:
         for field in ("previous_action_provided", "changed", "safe_for_handoff"):
             said = getattr(self, field)
             if not isinstance(said, bool):
-                raise ContractError(field, f"got {said!r:.80}, expected True or False")
+                raise ContractError(field, f"got {shown(said)}, expected True or False")
         if self.reason is not None:
             require_member(RefusalReason, reason=self.reason)
             if self.safe_for_handoff:
@@ -118,13 +119,13 @@ class SafetySummary:
 
     def _check_counts(self) -> None:
         if not isinstance(self.counts, Mapping):
-            raise ContractError("counts", f"got {self.counts!r:.80}, expected numbers by kind")
+            raise ContractError("counts", f"got {shown(self.counts)}, expected numbers by kind")
         for kind, count in self.counts.items():
             if not isinstance(kind, ViolationKind):
-                raise ContractError("counts", f"got {kind!r:.80}, expected a ViolationKind")
+                raise ContractError("counts", f"got {shown(kind)}, expected a ViolationKind")
             if type(count) is not int or count < 0:
                 field = f"counts[{kind.value}]"
-                raise ContractError(field, f"got {count!r:.80}, expected a whole number from 0")
+                raise ContractError(field, f"got {shown(count)}, expected a whole number from 0")
 
     @property
     def total(self) -> int:

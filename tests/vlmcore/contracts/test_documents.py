@@ -436,6 +436,37 @@ def test_a_fault_of_a_chunk_has_its_place(changes: dict[str, Any], path: str, pr
     assert problem in found[path]
 
 
+@pytest.mark.parametrize("key", ["state_names", "action_names", "camera_names"])
+def test_a_name_that_is_none_hides_no_name_that_is_there_twice(key: str) -> None:
+    """
+    Whoever mends the first fault would be told of the second only then.
+    """
+    document = embodiment_to_document(find_embodiment("aloha_bimanual_template"))
+    found = faults_of(embodiment_from_document, {**document, key: ["a", "a", " ", 7]})
+    assert {f"$.{key}[1]", f"$.{key}[2]", f"$.{key}[3]"} <= found.keys()
+    assert "got 'a' twice" == found[f"$.{key}[1]"]
+
+
+def test_numbers_of_one_list_hide_no_other_list_that_is_too_short() -> None:
+    """
+    A list whose numbers are wrong says nothing of those beside it.
+    """
+    document = embodiment_to_document(find_embodiment("aloha_bimanual_template"))
+    wrong = {"action_min": document["action_min"][:13], "max_delta_per_step": [-1.0] * 14}
+    found = faults_of(embodiment_from_document, {**document, **wrong})
+    assert "got 13 numbers, expected one an action, 14" == found["$.action_min"]
+    assert 15 == len(found)
+
+
+def test_notes_that_cannot_be_written_are_not_read() -> None:
+    """
+    Half of a pair of surrogates, which JSON can spell and UTF-8 cannot.
+    """
+    document = embodiment_to_document(find_embodiment("aloha_bimanual_template"))
+    found = faults_of(embodiment_from_document, {**document, "notes": "\ud800"})
+    assert {"$.notes": "got a lone surrogate, expected characters"} == found
+
+
 def test_horizon_and_dimension_may_be_left_out() -> None:
     """
     The rows say them.

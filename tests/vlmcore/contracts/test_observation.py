@@ -336,3 +336,19 @@ def test_what_is_drawn_for_a_robot_fits_it(drawn: tuple[Observation, Embodiment]
     So that policies can be tested with it.
     """
     check_fits(*drawn)
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 3), (1, 2, 2, 3)])
+def test_a_masked_frame_is_refused(shape: tuple[int, ...]) -> None:
+    """
+    Its mask would be lost without a word, as that of actions would.
+    """
+    masked = np.ma.masked_array(np.zeros(shape, np.uint8), np.ones(shape, bool))
+    with pytest.raises(ContractError, match="got a masked array, expected a plain one"):
+        Observation(
+            instruction="x",
+            state=[0.0],
+            images={"top": masked},
+            frame_rate_hz=1.0,
+            captured_at_s=0.0,
+        )

@@ -112,6 +112,17 @@ def test_looking_lets_nothing_pass() -> None:
     assert clamping.check(chunk([[0.0]]), last_command=[0.0]).reason is None
 
 
+def test_holding_a_robot_that_was_told_to_stand_still_changes_nothing() -> None:
+    """
+    Though its last change was out of bounds, and the report says so.
+    """
+    slide = ActionDim(name="x", reference=Reference.DELTA, low=-1, high=1, max_step=1)
+    held = SafetyGate(space=ActionSpace(dims=(slide,), rate_hz=10), remedy=Remedy.HOLD)
+    report = held.vet(chunk([[0.0], [0.0]], "x"), last_command=[1.5]).report
+    assert {ViolationKind.REFERENCE_OUT_OF_BOUNDS} == {k for k, n in report.counts.items() if n}
+    assert not report.changed
+
+
 def test_a_dimension_without_findings_passes_unchanged() -> None:
     """
     A float32 ramp at exactly the limit is not touched because another dimension must be.
