@@ -309,6 +309,14 @@ def bench_import(session: nox.Session) -> None:
     session.run("python", "bench/bench_import_time.py", *session.posargs)
 
 
+@nox.session(default=False, venv_backend="none")
+def bench_gate(session: nox.Session) -> None:
+    """Measure vetting beside NumPy and torch; fails over 40 us clean or 250 us clamped."""
+    python = local(session)
+    limits = ("--clean-at-most-us", "40", "--clamped-at-most-us", "250")
+    session.run(python, "bench/bench_gate.py", *(session.posargs or limits))
+
+
 @nox.session(default=False)
 def bench_wire(session: nox.Session) -> None:
     """Measure all three policy protocols beside their peers; ``-- ROUNDS``, 20 unless given."""
