@@ -74,6 +74,12 @@ class Assembly:
         begins = self._container.begins
         return magic and begins(audio.data) and begins(joined.data)
 
+    @property
+    def is_as_told(self) -> bool:
+        """Whether the last of it came, and it has the size that the service told."""
+        joined = self._joined
+        return self._is_final and joined.is_whole and 0 < len(joined) == self.music_bytes
+
     def whole(self) -> bytearray:
         """
         Give the audio.

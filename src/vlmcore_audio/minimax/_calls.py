@@ -118,8 +118,10 @@ def _asked(
     )
     try:
         yield from read_answer(exchange, reader, "making", attempt)
-    except BrokenHttpError as error:
-        if reader.received_bytes:
+    except (OSError, BrokenHttpError) as error:
+        if reader.is_whole_though_cut():  # it is paid for
+            return
+        if isinstance(error, BrokenHttpError) and reader.received_bytes:
             came = reader.received_bytes
             raise MusicIncompleteError(SERVICE, terms.redacted(str(error)), came) from None
         raise

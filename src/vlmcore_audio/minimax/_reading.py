@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 
 from vlmcore._net.events import EventReader
 from vlmcore._net.http_parts import Head
-from vlmcore.errors import LimitExceededError, MusicProtocolError
+from vlmcore.errors import LimitExceededError, MusicError, MusicProtocolError
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax._assembly import Assembly
@@ -131,6 +132,12 @@ class AnswerReader:
         if self.document.status is None:  # it came whole, and there was no error
             self.assembly.end()
 
+    def is_whole_though_cut(self) -> bool:
+        """Take what came as all of the answer, and say whether the audio has the size it tells."""
+        with contextlib.suppress(MusicError):
+            self.finish()
+        return self.assembly.is_as_told
+
     def _take_text(self, text: bytes) -> None:
         if self._is_stream:
             self._take_events(self._reader.feed(text))
@@ -158,6 +165,7 @@ class AnswerReader:
             self.is_over = True
         elif not self.is_over:
             self._take_document(event)
+            self.is_over = self.assembly.is_as_told  # nothing that follows makes it better
 
     def _take_document(self, text: bytes) -> None:
         piece, self._piece = self._piece, None

@@ -131,7 +131,11 @@ class MiniMaxMusic:
         raise AssertionError  # a call ends with an answer, or an error
 
     def cancel(self) -> None:
-        """End every call that is under way, from any thread; each raises `MusicCancelledError`."""
+        """
+        End every call that is under way, from any thread.
+
+        Each raises `MusicCancelledError`, unless all of its music has come already.
+        """
         with self._lock:
             running = tuple(self._running)
         for each in running:

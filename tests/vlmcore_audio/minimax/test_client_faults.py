@@ -15,6 +15,7 @@ from music_cases import (
     CDN,
     DONE,
     KEY,
+    MP3,
     PLACE,
     WAV,
     Asked,
@@ -29,7 +30,14 @@ from music_cases import (
     stream_head,
     streams,
 )
-from vlmcore.errors import MusicError, MusicParametersError, MusicProtocolError, MusicRefusedError
+from vlmcore.errors import (
+    MusicError,
+    MusicIncompleteError,
+    MusicParametersError,
+    MusicProtocolError,
+    MusicRefusedError,
+)
+from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax.regions import Region
 from vlmcore_audio.minimax.wire import Delivery
 from vlmcore_audio.music import MusicRequest, Reference
@@ -200,3 +208,74 @@ def test_the_key_goes_to_the_host_of_its_region(
     generate(region=region)
     (asked,) = minimax.asked
     assert (host, f"Bearer {KEY}") == (asked.headers["host"], asked.headers["authorization"])
+
+
+HALF = 2 * (len(MP3) // 2)
+TOLD = {"extra_info": {"music_size": len(MP3)}}
+ALL_EVENTS = (event(MP3.hex()[:HALF], status=1), event(MP3.hex()[HALF:], **TOLD))
+ALL_AT_ONCE = (document(MP3.hex(), **TOLD),)
+
+
+def chunks(kind: str, *parts: bytes) -> bytes:
+    """Write an answer in chunks without the last one, which says that it is whole."""
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n"
+    return head.encode() + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+@both
+@pytest.mark.parametrize("way", ["stream", "json"])
+def test_music_that_has_the_size_that_was_told_is_whole_though_the_answer_is_cut(
+    way: str, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    In chunks, before the last of them: it is paid for.
+    """
+    kind, parts = {
+        "stream": ("text/event-stream", ALL_EVENTS),
+        "json": ("application/json", ALL_AT_ONCE),
+    }[way]
+    minimax.scripts = [lambda _: [chunks(kind, *parts)]]
+    assert MP3 == generate(request(Container.MP3)).encoded
+    assert len(minimax.asked) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    "answer", [chunks("text/event-stream", *ALL_EVENTS), chunks("application/json", *ALL_AT_ONCE)]
+)
+def test_music_that_has_the_size_that_was_told_is_whole_though_the_answer_goes_on(
+    answer: bytes, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    With words that say nothing, until the deadline or before it.
+    """
+
+    def script(_: Asked) -> Iterable[bytes]:
+        yield answer
+        ping = b": ping\n\n" if b"event-stream" in answer else b"  \r\n"
+        while not minimax.is_left.wait(0.01):
+            yield b"%x\r\n%s\r\n" % (len(ping), ping)
+
+    minimax.scripts = [script]
+    assert MP3 == generate(request(Container.MP3), timeout_s=1.0).encoded
+
+
+@both
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ALL_EVENTS[:1],
+        (ALL_EVENTS[0], event(MP3.hex()[HALF:-2], **TOLD)),
+        (ALL_EVENTS[0], event(MP3.hex()[HALF:])),
+        (event(MP3.hex(), status=1, **TOLD),),
+    ],
+)
+def test_music_of_another_size_than_was_told_is_not_whole_where_the_answer_is_cut(
+    parts: tuple[bytes, ...], generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Nor where none is told, or where the last of it did not come.
+    """
+    minimax.scripts = [lambda _: [chunks("text/event-stream", *parts)]]
+    with pytest.raises(MusicIncompleteError):
+        generate(request(Container.MP3))
