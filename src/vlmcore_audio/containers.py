@@ -7,7 +7,7 @@ import struct
 
 from vlmcore.errors import MediaError
 
-__all__ = ["SAMPLE_RATES_HZ", "Container", "wav_of_pcm"]
+__all__ = ["SAMPLE_RATES_HZ", "Container", "is_mpeg_frame", "wav_of_pcm"]
 
 #: The rates that services make music at.
 SAMPLE_RATES_HZ = (16_000, 24_000, 32_000, 44_100)
@@ -38,7 +38,7 @@ class Container(enum.Enum):
             case Container.WAV:
                 return is_wav
             case Container.MP3:
-                return head[:3] == b"ID3" or _is_mpeg_frame(head)
+                return head[:3] == b"ID3" or is_mpeg_frame(head)
             case Container.PCM:
                 return not is_wav and head[:3] != b"ID3"
 
@@ -61,8 +61,8 @@ class Container(enum.Enum):
             _require_whole_wav(data, source)
 
 
-def _is_mpeg_frame(head: bytes) -> bool:
-    """Say whether a frame of layer III begins, of whichever version."""
+def is_mpeg_frame(head: bytes | bytearray) -> bool:
+    """Say whether *head* begins a frame of layer III, of whichever version of MPEG."""
     if len(head) < 2 or head[0] != 0xFF or head[1] & 0xE0 != 0xE0:
         return False
     version, layer = head[1] >> 3 & 3, head[1] >> 1 & 3

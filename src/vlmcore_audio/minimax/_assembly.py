@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vlmcore.errors import MusicIncompleteError, MusicProtocolError
 from vlmcore.limits import MusicLimits
-from vlmcore_audio.containers import Container
+from vlmcore_audio.containers import Container, is_mpeg_frame
 from vlmcore_audio.minimax._documents import Document
 from vlmcore_audio.minimax._hex import HexAudio
 from vlmcore_audio.minimax._service import SERVICE
@@ -25,6 +25,8 @@ class Assembly:
         self._container = container
         self._joined = HexAudio(limits.max_audio_bytes)
         self.music_bytes: int | None = None  # of the whole audio, as the service says
+        self.duration_s: float | None = None  # the same
+        self.is_doubtful = False  # what came last might have been something else
         self._is_final = False
         self._is_ended = False
         self.trace_id = ""
@@ -41,11 +43,14 @@ class Assembly:
         Take the next event.
 
         Raises:
-            MusicProtocolError: If audio comes after the last.
+            MusicProtocolError: If audio comes after the last, or the last is neither all of it nor
+                the end of it.
         """
         self.trace_id = document.trace_id or self.trace_id
         if document.music_bytes is not None:
             self.music_bytes = document.music_bytes
+        if document.duration_s is not None:
+            self.duration_s = document.duration_s
         if document.is_about_all:
             self._is_ended = True
         is_last = document.status == 2
@@ -68,11 +73,25 @@ class Assembly:
                 return True
             if joined.digits + audio.digits == 2 * self.music_bytes:
                 return False
-        if audio.begins_with(joined):
-            return True
+        return audio.begins_with(joined) or self._is_another_file(audio)
+
+    def _is_another_file(self, audio: HexAudio) -> bool:
+        """Say whether the last audio is a file, as what came before is the beginning of one."""
+        joined = self._joined
         magic = self._container is not Container.PCM
         begins = self._container.begins
-        return magic and begins(audio.data) and begins(joined.data)
+        if not (magic and begins(audio.data) and begins(joined.data)):
+            return False
+        if len(audio) >= len(joined):
+            return True
+        if not is_mpeg_frame(audio.data):
+            raise MusicProtocolError(
+                SERVICE,
+                f"its last event is a file of {len(audio):,} bytes, expected at least the "
+                f"{len(joined):,} that came before",
+            )
+        self.is_doubtful = self.music_bytes is None
+        return False  # the end of a song begins with a frame as well
 
     @property
     def is_as_told(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import partial
 
 from vlmcore._net.http_parts import BrokenHttpError
@@ -9,6 +10,7 @@ from vlmcore._net.steps import Dial, Send, Wait
 from vlmcore.errors import (
     ContractError,
     MediaError,
+    MissingDependencyError,
     MusicIncompleteError,
     MusicProtocolError,
     MusicRefusedError,
@@ -28,6 +30,7 @@ from vlmcore_audio.music import AudioFormat, MusicProgress
 __all__ = ["music_call", "preprocess_call"]
 
 _RETRIED = (1001, 1002)
+_APART_S, _APART = 1.0, 0.05  # how far the length that is told may be off
 
 
 def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[MusicClip]:
@@ -56,7 +59,7 @@ def _clip(
     encoded = bytes(data)
     data.clear()
     try:
-        return MusicClip(
+        clip = MusicClip(
             encoded=encoded,
             container=audio.container,
             pcm_sample_rate_hz=(document and document.sample_rate_hz) or audio.sample_rate_hz,
@@ -66,6 +69,18 @@ def _clip(
         )
     except (MediaError, ContractError) as error:
         raise NoFileError(f"it sent other audio than asked for: {error}") from None
+    told_s = reader.assembly.duration_s
+    if reader.assembly.is_doubtful and told_s is not None:
+        _require_about(told_s, clip)
+    return clip
+
+
+def _require_about(told_s: float, clip: MusicClip) -> None:
+    """Require that a clip lasts about so long, where it can be decoded."""
+    with contextlib.suppress(MissingDependencyError, MediaError):
+        lasts_s = clip.duration_s
+        if abs(lasts_s - told_s) > max(_APART_S, _APART * told_s):
+            raise NoFileError(f"it lasts {lasts_s:.1f} s, and the service said {told_s:.1f} s")
 
 
 def preprocess_call(terms: Terms, body: bytes) -> MusicSteps[CoverFeature]:

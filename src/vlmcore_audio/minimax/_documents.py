@@ -52,6 +52,7 @@ class Document:
         audio: What came in hex.
         url: Where the audio is.
         music_bytes: How large the whole audio is, as the service says.
+        duration_s: How long the whole audio is, as the service says; it counts milliseconds.
         sample_rate_hz: As it says.
         channels: As it says.
         is_about_all: Whether it tells of the whole audio, which only the last one does.
@@ -63,6 +64,7 @@ class Document:
     audio: HexAudio | None
     url: str | None
     music_bytes: int | None
+    duration_s: float | None
     sample_rate_hz: int | None
     channels: int | None
     is_about_all: bool
@@ -109,6 +111,7 @@ def read_document(
         audio=audio,
         url=url,
         music_bytes=_whole(extra, "music_size"),
+        duration_s=_seconds(extra.get("music_duration")),
         sample_rate_hz=_whole(extra, "music_sample_rate"),
         channels=_whole(extra, "music_channel", (1, 2)),
         is_about_all=bool(extra),
@@ -173,6 +176,10 @@ def _part(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(part, dict):
         raise MusicProtocolError(SERVICE, f"{name}: got {type(part).__name__}, expected an object")
     return part
+
+
+def _seconds(milliseconds: Any) -> float | None:
+    return milliseconds / 1000 if type(milliseconds) is int and milliseconds > 0 else None
 
 
 def _whole(

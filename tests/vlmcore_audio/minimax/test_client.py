@@ -106,6 +106,36 @@ def test_a_stream_is_the_audio_that_was_sent(
     assert asked.document["audio_setting"]["format"] == kind.lower()
 
 
+SONG = encoded("MP3", tone(5.0))
+END = SONG.rindex(b"\xff\xfb", 0, len(SONG) - 2000)
+
+
+@both
+@pytest.mark.parametrize("told", [{}, {"music_duration": 5000}, {"music_size": len(SONG)}])
+def test_the_end_of_a_song_that_begins_with_a_frame_is_not_taken_for_the_song(
+    told: dict[str, int], generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Five seconds are not replaced by the last 2,005 bytes of them.
+    """
+    last = event(SONG[END:].hex(), extra_info=told)
+    minimax.scripts = [streams(event(SONG[:END].hex(), status=1), last, DONE)]
+    assert SONG == generate(request(Container.MP3)).encoded
+
+
+@both
+def test_a_song_that_is_not_as_long_as_was_told_is_not_joined_on_a_guess(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    What came last may have been all of it: nobody knows.
+    """
+    last = event(SONG[END:].hex(), extra_info={"music_duration": 100})
+    minimax.scripts = [streams(event(SONG[:END].hex(), status=1), last, DONE)]
+    with pytest.raises(MusicProtocolError, match=r"lasts 5\.0 s, and the service said 0\.1 s"):
+        generate(request(Container.MP3))
+
+
 @both
 def test_an_answer_in_one_piece_is_the_audio(generate: Generate, minimax: ScriptedMiniMax) -> None:
     """

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from music_cases import DONE, document, event
+from music_cases import DONE, WAV, document, event
 from vlmcore._net.events import EventReader
 from vlmcore._net.http_parts import Head
 from vlmcore.errors import (
@@ -101,6 +101,28 @@ def test_the_last_event_is_the_last_fragment_otherwise(more: dict[str, Any]) -> 
     And is appended.
     """
     assert "fffb010203" == joined(*begun("fffb", "01"), event("0203", **more))
+
+
+def test_a_last_event_that_begins_with_a_frame_is_the_end_of_a_longer_song() -> None:
+    """
+    A song is cut between its frames, too: the end of it is not all of it.
+    """
+    assert "fffb010203fffb04" == joined(*begun("fffb01", "0203"), event("fffb04"))
+
+
+@pytest.mark.parametrize(
+    ("container", "last"),
+    [(Container.MP3, "49443304"), (Container.WAV, WAV[:44].hex())],
+)
+def test_a_last_event_that_is_a_shorter_file_is_not_the_song(
+    container: Container, last: str
+) -> None:
+    """
+    With a head of its own it is no end either.
+    """
+    first = (b"ID3" + bytes(9) if container is Container.MP3 else WAV[:90]).hex()
+    with pytest.raises(MusicProtocolError, match="expected at least the"):
+        joined(*begun(first), event(last), container=container)
 
 
 @pytest.mark.parametrize(("size", "kind"), [(9, MusicIncompleteError), (3, MusicProtocolError)])
