@@ -12,6 +12,7 @@ import numpy.typing as npt
 import soundfile
 
 from vlmcore.errors import MediaError, MediaLimitError
+from vlmcore_audio._mpeg import unmeasured_frames
 
 __all__ = ["Header", "decode", "probe", "transcode"]
 
@@ -19,37 +20,65 @@ _SUBTYPES = {"WAV": "PCM_16", "FLAC": "PCM_16", "MP3": "MPEG_LAYER_III", "OGG": 
 _VORBIS_HZ, _VORBIS_CHANNELS = 192_000, 255  # beyond, its encoder ends the process
 _WIDTH = 4  # bytes of a sample
 _AT_A_TIME = 1 << 16  # samples: Vorbis takes room on the stack for all that it is given
+_FAR = 1 << 34  # bytes: a file that large would last longer than anybody listens
 _SHOWN = 200  # characters of what it says
 
 
 @attrs.frozen(kw_only=True)
 class Header:
-    """What a file says about itself."""
+    """What is known of a file without keeping its samples."""
 
     sample_rate_hz: int
     channels: int
     frames: int
 
 
+class _Unmeasured(io.BytesIO):
+    """
+    MP3 that says nowhere how long it is.
+
+    The decoder guesses by the size of the file, and stops there, be it too early: so the file seems
+    to be far larger than it is, and what ends it is its end, where a frame has to end too.
+    """
+
+    _is_at_end = False
+
+    def seek(self, at: int, whence: int = io.SEEK_SET, /) -> int:
+        """Move, and note whether the size is asked for next."""
+        self._is_at_end = whence == io.SEEK_END
+        return super().seek(at, whence)
+
+    def tell(self) -> int:
+        """Say where it is; at the end, much further than that."""
+        return super().tell() + (_FAR if self._is_at_end else 0)
+
+
 @contextmanager
 def _opened(data: bytes, source: str) -> Iterator[soundfile.SoundFile]:
     try:
-        with soundfile.SoundFile(io.BytesIO(data)) as file:
+        frames = unmeasured_frames(data)
+        opened = io.BytesIO(data) if frames is None else _Unmeasured(frames)
+        with soundfile.SoundFile(opened) as file:
             yield file
     except soundfile.SoundFileError as error:
-        problem = " ".join(str(error).split())
+        # Whole, its text may name an object of Python.
+        problem = " ".join(str(getattr(error, "error_string", error)).split())
         raise MediaError(source, f"it cannot be decoded: {problem[:_SHOWN]}") from None
 
 
-def probe(data: bytes, *, source: str) -> Header:
+def probe(data: bytes, *, source: str, most_bytes: int) -> Header:
     """
-    Read what a file says about itself.
+    Read what a file says about itself; the samples of MP3 are counted, since it may say anything.
 
     Raises:
         MediaError: If it is no file that can be read.
+        MediaLimitError: If it is MP3, and larger than *most_bytes* once decoded.
     """
     with _opened(data, source) as file:
-        return Header(sample_rate_hz=file.samplerate, channels=file.channels, frames=file.frames)
+        frames = file.frames
+        if file.format == "MP3":
+            frames = _counted(file, source, most_bytes)
+        return Header(sample_rate_hz=file.samplerate, channels=file.channels, frames=frames)
 
 
 def decode(data: bytes, *, source: str, most_bytes: int) -> npt.NDArray[np.float32]:
@@ -58,10 +87,11 @@ def decode(data: bytes, *, source: str, most_bytes: int) -> npt.NDArray[np.float
 
     Raises:
         MediaError: If it cannot be decoded, or has samples that are no numbers.
-        MediaLimitError: If it is larger than *most_bytes* once decoded; nothing was decoded.
+        MediaLimitError: If it is larger than *most_bytes* once decoded; nothing of it is kept.
     """
+    header = probe(data, source=source, most_bytes=most_bytes)
     with _opened(data, source) as file:
-        frames = _frames(file, source, most_bytes)
+        frames = _at_most(header.frames, file, source, most_bytes)
         # The system gives memory where samples are written: a header that lies costs nothing.
         samples = np.empty((frames, file.channels), np.float32)
         done = 0
@@ -77,10 +107,11 @@ def transcode(data: bytes, *, source: str, kind: str, most_bytes: int) -> bytes:
 
     Raises:
         MediaError: If it cannot be done, as MP3 of an unusual rate, or there are no samples.
-        MediaLimitError: If it is larger than *most_bytes* once decoded; nothing was decoded.
+        MediaLimitError: If it is larger than *most_bytes* once decoded; nothing is encoded.
     """
+    header = probe(data, source=source, most_bytes=most_bytes)
     with _opened(data, source) as file:
-        parts = _parts(file, _frames(file, source, most_bytes), source)
+        parts = _parts(file, _at_most(header.frames, file, source, most_bytes), source)
         return _encoded(parts, file.samplerate, file.channels, kind)
 
 
@@ -108,9 +139,17 @@ def _encoded(
     return out.getvalue()
 
 
-def _frames(file: soundfile.SoundFile, source: str, most_bytes: int) -> int:
-    """Say how many frames a file says that it has, if they are not too many."""
-    frames = max(0, int(file.frames))
+def _counted(file: soundfile.SoundFile, source: str, most_bytes: int) -> int:
+    """Count frames by decoding them, as long as they are not too many."""
+    frames = 0
+    for part in _parts(file, file.frames, source):
+        frames = _at_most(frames + len(part), file, source, most_bytes)
+    return frames
+
+
+def _at_most(frames: int, file: soundfile.SoundFile, source: str, most_bytes: int) -> int:
+    """Give a number of frames, if they are not too many."""
+    frames = max(0, frames)
     size = frames * file.channels * _WIDTH
     if size > most_bytes:
         raise MediaLimitError(source, "max_decoded_bytes", size, most_bytes)

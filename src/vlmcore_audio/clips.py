@@ -84,7 +84,14 @@ class MusicClip:
 
     @property
     def duration_s(self) -> float:
-        """How long it is, as its header says, in seconds."""
+        """
+        How long it is, in seconds: as its header says, but MP3 is decoded to see.
+
+        Raises:
+            MediaError: If it cannot be decoded.
+            MediaLimitError: If it is MP3 that is too large once decoded.
+            MissingDependencyError: If soundfile is needed, and is not installed.
+        """
         return self._header.frames / self._header.sample_rate_hz
 
     @cached_property
@@ -181,7 +188,8 @@ class MusicClip:
         if self.container is Container.PCM:
             frames = len(self.encoded) // (2 * self.pcm_channels)
             return _PcmHeader(self.pcm_sample_rate_hz, self.pcm_channels, frames)
-        header: _soundfile.Header = _door().probe(self.encoded, source=_SOURCE)
+        most = self.limits.max_decoded_bytes
+        header: _soundfile.Header = _door().probe(self.encoded, source=_SOURCE, most_bytes=most)
         return header
 
 

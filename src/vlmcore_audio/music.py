@@ -141,7 +141,7 @@ class Reference:
 
         Raises:
             ContractError: If the file is none, is too large, or cannot be read; or if the recording
-                says that it is shorter than 6 s, or longer than 6 min.
+                is known to be shorter than 6 s, or longer than 6 min.
             MissingDependencyError: If soundfile is not installed.
         """
         if self.base64 is not None:
@@ -310,7 +310,7 @@ def _require_duration(field: str, data: bytes) -> None:
     with optional_dependency("audio", "soundfile"):
         from vlmcore_audio import _soundfile  # noqa: PLC0415 - the door
     try:
-        header = _soundfile.probe(data, source=field)
+        header = _soundfile.probe(data, source=field, most_bytes=_LIMITS.max_decoded_bytes)
     except MediaError:
         return
     least_s, most_s = _REFERENCE_S

@@ -56,6 +56,76 @@ def test_mp3_sounds_as_what_was_encoded() -> None:
     assert spectral_distance(tone(), clip_of("MP3").samples) < 0.05
 
 
+SECONDS = 10.0
+TAG = b"ID3\4\0\0\0\4\0\0" + bytes(4 << 14)  # of 64 KiB, as a picture
+
+
+def mp3(mode: str, rate_hz: int = 44_100) -> bytes:
+    """MP3 that begins quietly, with the number of its frames in the first of them."""
+    samples = tone(SECONDS, rate_hz=rate_hz)
+    samples[: len(samples) // 5] = 0
+    out = io.BytesIO()
+    soundfile.write(out, samples, rate_hz, format="MP3", bitrate_mode=mode)
+    return out.getvalue()
+
+
+def unmeasured(mode: str, rate_hz: int = 44_100) -> bytes:
+    """The same without that frame."""
+    data = mp3(mode, rate_hz)
+    begin = data[:2]
+    return data[data.index(begin, max(data.find(b"Xing"), data.find(b"Info"))) :]
+
+
+@pytest.mark.parametrize("rate_hz", [16_000, 24_000, 32_000, 44_100])
+@pytest.mark.parametrize("mode", ["CONSTANT", "VARIABLE", "AVERAGE"])
+@pytest.mark.parametrize(("before", "after"), [(b"", b""), (TAG, b""), (b"", b"TAG" + bytes(125))])
+def test_mp3_that_does_not_say_how_long_it_is_is_decoded_to_its_end(
+    mode: str, rate_hz: int, before: bytes, after: bytes, tmp_path: Path
+) -> None:
+    """
+    Its size tells nothing where the bit rate varies, or a picture stands before it.
+    """
+    data = before + unmeasured(mode, rate_hz) + after
+    clip = MusicClip(encoded=data, container=Container.MP3)
+    assert SECONDS == pytest.approx(clip.duration_s, abs=0.2)
+    assert len(clip.samples) == round(clip.duration_s * rate_hz)
+    assert len(clip.samples) == soundfile.info(clip.save(tmp_path / "song.flac")).frames
+
+
+@pytest.mark.parametrize("mode", ["CONSTANT", "VARIABLE"])
+@pytest.mark.parametrize("make", [mp3, unmeasured])
+def test_mp3_that_is_cut_lasts_as_long_as_what_is_there(mode: str, make: Any) -> None:
+    """
+    Wherever it is cut: its header, if it has one, promises more.
+    """
+    data = make(mode)
+    for end in range(len(data) // 2, len(data) // 2 + 600, 37):
+        clip = MusicClip(encoded=data[:end], container=Container.MP3)
+        assert len(clip.samples) == round(clip.duration_s * 44_100)
+        assert 4.0 < clip.duration_s < 7.0
+
+
+@pytest.mark.parametrize("limit", [1_000, 3_000_000])
+def test_mp3_that_does_not_say_how_long_it_is_is_decoded_up_to_the_limit(limit: int) -> None:
+    """
+    The limit is that of what is decoded, and not of what somebody guesses.
+    """
+    limits = MusicLimits(max_decoded_bytes=limit)
+    clip = MusicClip(encoded=unmeasured("VARIABLE"), container=Container.MP3, limits=limits)
+    for look in (lambda: clip.samples, lambda: clip.duration_s):
+        with pytest.raises(MediaLimitError, match="max_decoded_bytes"):
+            look()
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfb\x90" + bytes(4000), b"\xff\xfb", b"ID3" + bytes(999)])
+def test_what_cannot_be_decoded_is_named_and_no_object_of_python(data: bytes) -> None:
+    """
+    By what it is to the caller.
+    """
+    with pytest.raises(MediaError, match=r"^music: it cannot be decoded: [^<]+$"):
+        MusicClip(encoded=data, container=Container.MP3).samples  # noqa: B018 - it fails
+
+
 def test_samples_cannot_be_written_to() -> None:
     """
     Whoever shares a clip cannot change it for the others.

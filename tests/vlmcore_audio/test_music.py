@@ -243,6 +243,33 @@ def test_a_recording_that_does_not_say_how_long_it_is_is_left_to_the_service(
         assert b64encode(data).decode() == given("file", data, tmp_path).encoded()
 
 
+def unmeasured(seconds: float) -> tuple[bytes, bytes]:
+    """MP3 without the number of its frames, alone and behind a picture of 1 MiB."""
+    data = recording("MP3", seconds)
+    frames = data[data.index(data[:2], max(data.find(b"Xing"), data.find(b"Info"))) :]
+    return frames, b"ID3\4\0\0\0\x40\0\0" + bytes(0x40 << 14) + frames
+
+
+@pytest.mark.parametrize("seconds", [7.0, 358.0])
+def test_a_recording_in_mp3_may_leave_open_how_long_it_is(seconds: float, tmp_path: Path) -> None:
+    """
+    Its size would tell something else.
+    """
+    for data in unmeasured(seconds):
+        assert b64encode(data).decode() == given("file", data, tmp_path).encoded()
+
+
+def test_a_recording_in_mp3_that_leaves_open_how_long_it_is_is_decoded_to_see(
+    tmp_path: Path,
+) -> None:
+    """
+    It is refused if that is too short.
+    """
+    for data in unmeasured(5.0):
+        with pytest.raises(ContractError, match=r"file: got 5\.\d+ s, expected 6 to 360 s"):
+            given("file", data, tmp_path).encoded()
+
+
 def test_a_recording_needs_what_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     What is missing is named, with what brings it.
