@@ -137,7 +137,16 @@ class AsyncTcpConnection(asyncio.Protocol):
         self._line.feed(data)
         self.flush()
         self._news.set()
-        if not self._line.is_usable and self._transport is not None:
+        if not self._line.is_usable:
+            self._end()
+
+    def _end(self) -> None:
+        """Close the socket, without what a peer that takes nothing was to be sent."""
+        if self._transport is None:
+            return
+        if self._is_full:
+            self._transport.abort()
+        else:
             self._transport.close()
 
     def eof_received(self) -> None:

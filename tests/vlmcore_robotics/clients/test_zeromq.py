@@ -959,7 +959,9 @@ def test_no_socket_and_no_thread_is_left_after_an_error(remote: Make) -> None:
 
     with Scripted({"get_action": [b"ERROR"]}) as server:
         policy = remote(server.url)
-        assert fail(2) == fail(10)
+        before, after = fail(2), fail(10)
+    # A thread of the test before this one may just end, or one of this one's servers just begin.
+    assert [0, 0] == [max(0, there - was) // 5 for was, there in zip(before, after, strict=True)]
 
 
 def test_frames_are_sent_without_a_copy() -> None:
