@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from vlmcore_audio.containers import is_mpeg_frame
 
-__all__ = ["unmeasured_frames"]
-
-_COUNTS = (b"Xing", b"Info", b"VBRI")  # before the number of frames
-_COUNT_ENDS = 44  # bytes from the beginning of a frame, at the latest
-_TAGS = (b"TAG", b"APE")  # that may follow the last frame
+__all__ = ["measured_mpeg"]
 
 # Of layer III, ISO/IEC 11172-3 and 13818-3, by two and four bits of the head of a frame.
 _RATES_HHZ = (441, 480, 320)
 _KBPS_1 = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
 _KBPS_2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 
+_LARGEST = 0xE0  # of the bits of the head that say how large a frame is
 
-def unmeasured_frames(data: bytes) -> bytes | None:
+_HEAD = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\xeb]", re.DOTALL)
+_TRIES = 1000  # heads that are looked at in what is no frame
+_COUNT = re.compile(rb"(?:Xing|Info)(....)(....)|VBRI", re.DOTALL)
+_COUNT_ENDS = 48  # bytes from the beginning of a frame, at the latest
+
+
+def measured_mpeg(data: bytes) -> bytes:
     """
-    Take a last frame that is not whole from MP3 whose first frame does not say how many there are.
+    Let MP3 say how many frames it has: where its first frame does not, or says too few.
 
     Returns:
-        *data* up to its last whole frame; ``None`` if it says how many there are, or is not one
-        frame after the other.
+        Its whole frames, without tags and what else is around and between them. Of what does not
+        begin with two frames whose lengths are known, *data* as it is.
     """
-    at = _after_tags(data)
-    first = data[at : at + _COUNT_ENDS]
-    if not is_mpeg_frame(first) or any(name in first for name in _COUNTS):
-        return None
-    while at < len(data):
-        size = _frame_bytes(data[at : at + 4])
-        if not size:
-            rest = data[at:]
-            is_end = rest.startswith(_TAGS) or not rest.strip(b"\0") or len(rest) < 4
-            return data[:at] if is_end else None
-        if at + size > len(data):
-            break
-        at += size
-    return data[:at]
+    begin = _after_tags(data)
+    first = _frame_bytes(data, begin)
+    if not (first and _frame_bytes(data, begin + first)):
+        return data
+    told = _told(data[begin : begin + min(first, _COUNT_ENDS)])
+    frames, runs = 0, [(begin, begin)]
+    for start, end in _whole_frames(data, begin if told is None else begin + first):
+        frames += 1
+        if start == runs[-1][1]:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+    is_measured = told is not None and frames <= told + 1  # some count the first, too
+    counting = data[begin : begin + first] if is_measured else _counting(data[begin:], frames)
+    return b"".join([counting, *(data[start:end] for start, end in runs)])
+
+
+def _counting(first: bytes, frames: int) -> bytes:
+    """Make a frame of silence as *first* is, which says that so many follow."""
+    version, mode = first[1] >> 3 & 3, first[3] >> 6
+    is_first, is_mono = version == 3, mode == 3
+    sides = {(True, False): 32, (True, True): 17, (False, False): 17, (False, True): 9}
+    head = bytes([0xFF, first[1] | 1, _LARGEST | first[2] & 0x0C, first[3]])  # it has no checksum
+    frame = head + bytes(sides[is_first, is_mono]) + b"Xing" + (1).to_bytes(4, "big")
+    return (frame + frames.to_bytes(4, "big")).ljust(_frame_bytes(head, 0), b"\0")
 
 
 def _after_tags(data: bytes) -> int:
@@ -51,8 +68,39 @@ def _after_tags(data: bytes) -> int:
     return at
 
 
-def _frame_bytes(head: bytes) -> int:
-    """Say how long the frame is that begins so; 0 if none does whose length is known."""
+def _told(frame: bytes) -> int | None:
+    """Say how many frames there are by the first one, if it is none of them; 0 if it is silent."""
+    match = _COUNT.search(frame)
+    if match is None:
+        return None
+    flags, count = match.groups()
+    is_told = flags is not None and flags[3] & 1  # no decoder here reads VBRI
+    return int.from_bytes(count, "big") if is_told else 0
+
+
+def _whole_frames(data: bytes, at: int) -> Iterator[tuple[int, int]]:
+    """Say where each whole frame begins and ends."""
+    tries = 0
+    while True:
+        size = _frame_bytes(data, at)
+        if at + size > len(data):
+            return
+        if size:
+            yield at, at + size
+            at += size
+            continue
+        while not (size and (at + size == len(data) or _frame_bytes(data, at + size))):
+            head = _HEAD.search(data, at + 1)
+            tries += 1
+            if head is None or tries > _TRIES:
+                return
+            at = head.start()
+            size = _frame_bytes(data, at)
+
+
+def _frame_bytes(data: bytes, at: int) -> int:
+    """Say how long the frame is that begins there; 0 if none does whose length is known."""
+    head = data[at : at + 4]
     if len(head) < 4 or not is_mpeg_frame(head):
         return 0
     version, kind, rate = head[1] >> 3 & 3, head[2] >> 4, head[2] >> 2 & 3

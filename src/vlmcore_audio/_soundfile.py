@@ -12,7 +12,7 @@ import numpy.typing as npt
 import soundfile
 
 from vlmcore.errors import MediaError, MediaLimitError
-from vlmcore_audio._mpeg import unmeasured_frames
+from vlmcore_audio._mpeg import measured_mpeg
 
 __all__ = ["Header", "decode", "probe", "transcode"]
 
@@ -20,7 +20,6 @@ _SUBTYPES = {"WAV": "PCM_16", "FLAC": "PCM_16", "MP3": "MPEG_LAYER_III", "OGG": 
 _VORBIS_HZ, _VORBIS_CHANNELS = 192_000, 255  # beyond, its encoder ends the process
 _WIDTH = 4  # bytes of a sample
 _AT_A_TIME = 1 << 16  # samples: Vorbis takes room on the stack for all that it is given
-_FAR = 1 << 34  # bytes: a file that large would last longer than anybody listens
 _SHOWN = 200  # characters of what it says
 
 
@@ -33,37 +32,18 @@ class Header:
     frames: int
 
 
-class _Unmeasured(io.BytesIO):
-    """
-    MP3 that says nowhere how long it is.
-
-    The decoder guesses by the size of the file, and stops there, be it too early: so the file seems
-    to be far larger than it is, and what ends it is its end, where a frame has to end too.
-    """
-
-    _is_at_end = False
-
-    def seek(self, at: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move, and note whether the size is asked for next."""
-        self._is_at_end = whence == io.SEEK_END
-        return super().seek(at, whence)
-
-    def tell(self) -> int:
-        """Say where it is; at the end, much further than that."""
-        return super().tell() + (_FAR if self._is_at_end else 0)
-
-
 @contextmanager
 def _opened(data: bytes, source: str) -> Iterator[soundfile.SoundFile]:
     try:
-        frames = unmeasured_frames(data)
-        opened = io.BytesIO(data) if frames is None else _Unmeasured(frames)
-        with soundfile.SoundFile(opened) as file:
+        with soundfile.SoundFile(io.BytesIO(measured_mpeg(data))) as file:
             yield file
     except soundfile.SoundFileError as error:
-        # Whole, its text may name an object of Python.
-        problem = " ".join(str(getattr(error, "error_string", error)).split())
-        raise MediaError(source, f"it cannot be decoded: {problem[:_SHOWN]}") from None
+        raise MediaError(source, f"it cannot be decoded: {_why(error)}") from None
+
+
+def _why(error: soundfile.SoundFileError) -> str:
+    """Take what it says, without the object of Python that it names where there is no file."""
+    return " ".join(str(getattr(error, "error_string", error)).split())[:_SHOWN]
 
 
 def probe(data: bytes, *, source: str, most_bytes: int) -> Header:
@@ -132,8 +112,7 @@ def _encoded(
                 file.write(np.clip(part, -1.0, 1.0))
                 written += len(part)
     except soundfile.SoundFileError as error:
-        problem = " ".join(str(error).split())
-        raise MediaError(source, f"it cannot be encoded: {problem[:_SHOWN]}") from None
+        raise MediaError(source, f"it cannot be encoded: {_why(error)}") from None
     if not written:
         raise MediaError(source, "got no samples, expected some to encode")
     return out.getvalue()

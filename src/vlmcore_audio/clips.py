@@ -26,6 +26,7 @@ __all__ = ["MusicClip"]
 
 _SOURCE = "music"
 _KINDS = {".mp3": "MP3", ".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG"}
+_MOST_HZ = 1 << 20  # of PCM: far more than any recorder takes, and a WAV header has room for it
 _LIMITS = MusicLimits()
 
 
@@ -37,7 +38,8 @@ class MusicClip:
     Attributes:
         encoded: The audio as it came.
         container: How it is encoded.
-        pcm_sample_rate_hz: Of PCM, which does not say it itself, the samples a second.
+        pcm_sample_rate_hz: Of PCM, which does not say it itself, the samples a second; 1,048,576
+            at most.
         pcm_channels: Of PCM, 1 or 2 channels.
         trace_id: What the service called the request; may be empty.
         limits: How large it may be once decoded.
@@ -65,6 +67,10 @@ class MusicClip:
             raise ContractError("encoded", f"got {type(self.encoded).__name__}, expected bytes")
         require_member(Container, container=self.container)
         require_count(pcm_sample_rate_hz=self.pcm_sample_rate_hz, pcm_channels=self.pcm_channels)
+        if self.pcm_sample_rate_hz > _MOST_HZ:
+            raise ContractError(
+                "pcm_sample_rate_hz", f"got {self.pcm_sample_rate_hz}, expected at most {_MOST_HZ}"
+            )
         if self.pcm_channels > 2:
             raise ContractError("pcm_channels", f"got {self.pcm_channels}, expected 1 or 2")
         self.container.require(self.encoded, source=_SOURCE, channels=self.pcm_channels)

@@ -105,6 +105,109 @@ def test_mp3_that_is_cut_lasts_as_long_as_what_is_there(mode: str, make: Any) ->
         assert 4.0 < clip.duration_s < 7.0
 
 
+@pytest.mark.parametrize(
+    "junk", [b"\1" * 300, b"\1" * 3000, b"\xff" * 3000, b"ID3\4\0\0\0\0\x0f\0" + bytes(1920)]
+)
+def test_mp3_is_decoded_to_its_end_whatever_lies_between_its_frames(junk: bytes) -> None:
+    """
+    Text, a picture, half a frame: more than its decoder passes over by itself, and with bit rates
+    that vary.
+    """
+    data = unmeasured("VARIABLE", 16_000)
+    whole = MusicClip(encoded=data, container=Container.MP3)
+    at = data.index(data[:2], len(data) // 2)
+    for mixed in (data[:at] + junk + data[at:], data + junk):
+        clip = MusicClip(encoded=mixed, container=Container.MP3)
+        assert whole.duration_s == pytest.approx(clip.duration_s, abs=0.08)
+        assert len(clip.samples) == round(clip.duration_s * 16_000)
+
+
+@pytest.mark.parametrize("told", [0, 1, 10, 10**6, None])
+@pytest.mark.parametrize("mode", ["CONSTANT", "VARIABLE"])
+def test_mp3_that_lies_about_its_length_is_decoded_to_its_end(told: int | None, mode: str) -> None:
+    """
+    The number of its frames is that of the frames that are there; it may be left out, too.
+    """
+    data = bytearray(mp3(mode, 16_000))
+    at = max(data.find(b"Xing"), data.find(b"Info"))
+    data[at + 8 : at + 12] = (told or 0).to_bytes(4, "big")
+    data[at + 7] &= 0xFE if told is None else 0xFF
+    clip = MusicClip(encoded=bytes(data), container=Container.MP3)
+    assert SECONDS == pytest.approx(clip.duration_s, abs=0.2)
+    assert len(clip.samples) == round(clip.duration_s * 16_000)
+
+
+def test_mp3_that_tells_its_length_as_another_encoder_does_is_decoded_to_its_end() -> None:
+    """
+    VBRI: its number of frames stands elsewhere.
+    """
+    data = mp3("CONSTANT")
+    at = data.index(b"Info") if b"Info" in data else data.index(b"Xing")
+    frames = int.from_bytes(data[at + 8 : at + 12], "big")
+    for told in (1, frames):
+        count = b"VBRI" + bytes(10) + told.to_bytes(4, "big")
+        clip = MusicClip(
+            encoded=data[:at] + count + bytes(100) + data[at + len(count) + 100 :],
+            container=Container.MP3,
+        )
+        assert SECONDS == pytest.approx(clip.duration_s, abs=0.2)
+
+
+@pytest.mark.parametrize("make", [mp3, unmeasured])
+def test_two_songs_in_one_file_are_decoded_one_after_the_other(make: Any) -> None:
+    """
+    The first of them says how long it is, and not how long both are.
+    """
+    clip = MusicClip(encoded=make("VARIABLE") * 2, container=Container.MP3)
+    assert 2 * SECONDS == pytest.approx(clip.duration_s, abs=0.3)
+    assert len(clip.samples) == round(clip.duration_s * 44_100)
+
+
+@pytest.mark.parametrize("make", [mp3, unmeasured])
+def test_an_empty_tag_is_not_in_the_way(make: Any) -> None:
+    """
+    Its decoder takes such a file for no MP3 at all.
+    """
+    clip = MusicClip(encoded=b"ID3\4\0\0\0\0\0\0" + make("VARIABLE"), container=Container.MP3)
+    assert SECONDS == pytest.approx(clip.duration_s, abs=0.2)
+
+
+def test_mp3_of_free_format_is_decoded_to_its_end() -> None:
+    """
+    Its frames do not say how long they are; all are equally long.
+    """
+    data = bytearray(encoded("MP3", np.zeros((5 * 32_000, 2)), 32_000))
+    head = data[-144:-140]
+    del data[: data.index(head)]
+    for at in range(0, len(data), 144):
+        assert head == data[at : at + 4]
+        data[at + 2] &= 0x0F
+    clip = MusicClip(encoded=bytes(data), container=Container.MP3)
+    assert clip.duration_s == pytest.approx(5.0, abs=0.2)
+    assert len(clip.samples) == round(clip.duration_s * 32_000)
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 11_025, 12_000])
+def test_mp3_of_low_rates_is_decoded_to_its_end(rate_hz: int) -> None:
+    """
+    MPEG 2.5, as telephones record.
+    """
+    data = unmeasured("VARIABLE", rate_hz)
+    clip = MusicClip(encoded=data, container=Container.MP3)
+    assert b"\xff\xe3" == data[:2]
+    assert SECONDS == pytest.approx(clip.duration_s, abs=0.4)
+    assert len(clip.samples) == round(clip.duration_s * rate_hz)
+
+
+def test_heads_without_their_frames_do_not_make_decoding_slow() -> None:
+    """
+    A search for the next frame is given up; so many bytes would take minutes otherwise.
+    """
+    data = unmeasured("CONSTANT") + b"\xff\xfb\x90\0" * 2_000_000
+    clip = MusicClip(encoded=data, container=Container.MP3)
+    assert SECONDS == pytest.approx(clip.duration_s, abs=0.2)
+
+
 @pytest.mark.parametrize("limit", [1_000, 3_000_000])
 def test_mp3_that_does_not_say_how_long_it_is_is_decoded_up_to_the_limit(limit: int) -> None:
     """
@@ -198,6 +301,33 @@ def test_a_short_clip_is_drawn_too(frames: int) -> None:
     """
     clip = MusicClip(encoded=bytes(4 * frames), container=Container.PCM)
     assert clip.chart().horizon == 2 * min(frames, 480)
+
+
+@pytest.mark.parametrize("rate_hz", [(1 << 20) + 1, 1 << 31, 1 << 32, 10**30])
+def test_a_rate_that_no_header_has_room_for_is_refused(rate_hz: int) -> None:
+    """
+    Of PCM, which somebody else tells: no error of Python later, when it is saved or shown.
+    """
+    with pytest.raises(ContractError, match=r"^pcm_sample_rate_hz: "):
+        MusicClip(encoded=bytes(8), container=Container.PCM, pcm_sample_rate_hz=rate_hz)
+
+
+@pytest.mark.parametrize("suffix", ["mp3", "wav", "flac", "ogg"])
+@pytest.mark.parametrize("rate_hz", [1, 7, 10**6, 1 << 20])
+def test_pcm_of_any_rate_is_saved_or_refused_without_an_object_of_python(
+    rate_hz: int, suffix: str, tmp_path: Path
+) -> None:
+    """
+    Encoders take few rates, and their words may name what is written to.
+    """
+    clip = MusicClip(encoded=bytes(80), container=Container.PCM, pcm_sample_rate_hz=rate_hz)
+    said = ""
+    try:
+        clip.save(tmp_path / f"song.{suffix}")
+    except MediaError as error:
+        said = str(error)
+    assert "<" not in said
+    assert clip.duration_s == 20 / rate_hz
 
 
 def test_a_wav_header_that_promises_more_than_there_is_is_refused() -> None:
