@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 import attrs
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_member
 from vlmcore._net.public_urls import PublicUrl
 from vlmcore._optional import optional_dependency
@@ -72,13 +73,13 @@ class AudioFormat:
             if self.container is not Container.MP3:
                 raise ContractError(
                     "bitrate_kbps",
-                    f"got {self.bitrate_kbps} for {self.container.value}, expected None: "
+                    f"got {self.bitrate_kbps} for {self.container.value}, expected none: "
                     "it follows from the samples",
                 )
 
 
 def _path(value: Any) -> Any:
-    return Path(value) if isinstance(value, str) else value
+    return Path(value) if isinstance(value, str) and value else value
 
 
 def _plain(value: Any) -> Any:
@@ -193,19 +194,19 @@ class MusicRequest:
 
     def __attrs_post_init__(self) -> None:
         for name in ("prompt", "lyrics"):
-            _require_text(name, getattr(self, name))
+            text = getattr(self, name)
+            _require_text(name, text)
+            if text and not text.strip():
+                raise ContractError(name, "got white space only, expected words, or nothing at all")
         if self.model is not None:
             _require_text("model", self.model)
         for name in ("lyrics_optimizer", "is_instrumental"):
             if not isinstance(getattr(self, name), bool):
                 got = _shown(getattr(self, name))
                 raise ContractError(name, f"got {got}, expected True or False")
-        for name, kind, wanted in (
-            ("audio", AudioFormat, self.audio),
-            ("reference", Reference, self.reference or Reference(feature_id="none")),
-        ):
-            if not isinstance(wanted, kind):
-                raise ContractError(name, f"got {_shown(wanted)}, expected {kind.__name__}")
+        require_kind("audio", self.audio, AudioFormat)
+        if self.reference is not None:
+            require_kind("reference", self.reference, Reference)
         most = _LIMITS.max_seed
         if self.seed is not None and (type(self.seed) is not int or not 0 <= self.seed <= most):
             raise ContractError("seed", f"got {_shown(self.seed)}, expected 0 to {most:,}")
@@ -221,14 +222,16 @@ class MusicRequest:
             if getattr(self, name):
                 raise ContractError(name, "got True with a reference, expected False for a cover")
         assert self.reference is not None
-        if self.reference.feature_id is not None and not self.lyrics.strip():
-            raise ContractError("lyrics", "got none, expected those of the cover of a feature_id")
+        if self.reference.feature_id is not None and not self.lyrics:
+            raise ContractError(
+                "lyrics", "got none, expected some: the service has looked at the recording already"
+            )
 
     def _check_piece(self) -> None:
         if self.seed is not None:
             raise ContractError("seed", "got one, expected None: only covers have one")
         told = {
-            "lyrics": bool(self.lyrics.strip()),
+            "lyrics": bool(self.lyrics),
             "lyrics_optimizer": self.lyrics_optimizer,
             "is_instrumental": self.is_instrumental,
         }
@@ -236,7 +239,7 @@ class MusicRequest:
         if len(given) != 1:
             said = " and ".join(given) or "none"
             raise ContractError("lyrics", f"got {said}, expected one of {', '.join(told)}")
-        if not self.prompt.strip() and not told["lyrics"]:
+        if not self.prompt and not self.lyrics:
             raise ContractError("prompt", "got none, expected one where no lyrics are given")
 
 
@@ -340,4 +343,6 @@ def _bytes_of(file: Path, most: int) -> bytes:
 def _shown(value: object) -> str:
     if isinstance(value, (bool, int, float)):
         return f"{value!r:.40}"
+    if isinstance(value, str) and not value.strip():
+        return "no text"
     return type(value).__name__

@@ -67,6 +67,13 @@ def test_a_format_that_a_service_does_not_make_is_refused(
         ({"prompt": "x", "is_instrumental": True, "audio": "mp3"}, "audio"),
         ({"prompt": "x", "is_instrumental": True, "model": 3}, "model"),
         ({"prompt": "x", "is_instrumental": True, "seed": 1}, "seed"),
+        ({"prompt": " \t\n", "is_instrumental": True}, "prompt"),
+        ({"prompt": "x", "lyrics": " ", "is_instrumental": True}, "lyrics"),
+        ({"prompt": "x", "lyrics": "\n", "lyrics_optimizer": True}, "lyrics"),
+        ({"prompt": " " * 10, "reference": FEATURE, "lyrics": "la" * 5}, "prompt"),
+        ({"prompt": "x" * 10, "reference": FEATURE, "lyrics": " " * 10}, "lyrics"),
+        *(({"prompt": "x", "reference": no}, "reference") for no in ("", 0, False, [], {}, b"")),
+        *(({"prompt": "x", "is_instrumental": True, "audio": no}, "audio") for no in ("", 0, None)),
         ({"reference": "song.mp3"}, "reference"),
         ({"reference": FEATURE}, "lyrics"),
         ({"reference": FEATURE, "lyrics": "la", "is_instrumental": True}, "is_instrumental"),
@@ -92,6 +99,16 @@ def test_a_reference_is_exactly_one_recording(given: dict[str, Any]) -> None:
     """
     with pytest.raises(ContractError, match="expected one of url, file, base64, feature_id"):
         Reference(**given)
+
+
+@pytest.mark.parametrize("field", ["url", "file", "base64", "feature_id"])
+@pytest.mark.parametrize("value", ["", 0, False, b"", [], {}])
+def test_a_reference_that_is_empty_is_none_of_a_recording(field: str, value: Any) -> None:
+    """
+    The field is named: what is false in Python is not what was left out.
+    """
+    with pytest.raises(ContractError, match=f"^{field}: got "):
+        Reference(**{field: value})
 
 
 @pytest.mark.parametrize(

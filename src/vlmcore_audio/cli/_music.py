@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vlmcore._optional import optional_dependency
+from vlmcore._whole_files import what_failed
 from vlmcore.cli.commands import ExitCode, Terminal, add_parser, read_bytes
 from vlmcore.errors import ContractError, EndpointError, MusicDownloadError
 from vlmcore_audio.cli._keeping import keep, keep_address
@@ -29,6 +30,7 @@ _CONTAINERS = {
     ".ogg": Container.WAV,
 }
 _TEXT_BYTES = 0x10000
+_SHOWN = 200  # characters of a name
 _OPTIONS = {  # where the words of a request come from
     "prompt": "--prompt",
     "lyrics": "--lyrics",
@@ -59,12 +61,15 @@ def add_command(commands: Any) -> None:
     )
     inner = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     generate = _add(inner, "generate", "make a piece of music")
-    generate.add_argument(
+    sung = _add_lyrics(generate, "what is sung, one of", required=True)
+    sung.add_argument(
         "--lyrics-optimizer", action="store_true", help="let the service write the lyrics"
     )
-    generate.add_argument("--instrumental", action="store_true", help="nothing is sung")
+    sung.add_argument("--instrumental", action="store_true", help="nothing is sung")
     cover = _add(inner, "cover", "make a cover of a recording of 6 s to 6 min")
-    group = cover.add_argument_group("recording, one of")
+    _add_lyrics(cover, "what is sung, one of")
+    recording = cover.add_argument_group("recording, one of")
+    group = recording.add_mutually_exclusive_group(required=True)
     group.add_argument("--file", metavar="AUDIO", help="a file of 50 MB at most")
     group.add_argument("--url", help="an https address, which the service fetches")
     group.add_argument("--feature", metavar="ID", help="what the service calls it already")
@@ -84,8 +89,6 @@ def _add(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
         interrupted="stopped with Ctrl-C; nothing was written",
     )
     parser.add_argument("--prompt", default="", help="what it should sound like")
-    parser.add_argument("--lyrics", default="", help="what is sung")
-    parser.add_argument("--lyrics-file", metavar="TEXT", help="the same, in a file, or '-'")
     parser.add_argument(
         "--output", "-o", required=True, metavar="OUT", help=".mp3, .wav, .flac or .ogg"
     )
@@ -110,6 +113,19 @@ def _add(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--quiet", "-q", action="store_true", help="no notes, only complaints")
     return parser
+
+
+def _add_lyrics(parser: argparse.ArgumentParser, title: str, *, required: bool = False) -> Any:
+    group = parser.add_argument_group(title).add_mutually_exclusive_group(required=required)
+    group.add_argument("--lyrics", type=_words, metavar="WORDS", help="the words")
+    group.add_argument("--lyrics-file", metavar="TEXT", help="the same, in a file, or '-'")
+    return group
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("got none, expected some")
+    return text
 
 
 def _work(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
@@ -138,24 +154,20 @@ def _work(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 def _request(arguments: argparse.Namespace) -> MusicRequest:
     """Read the command line; whatever cannot be written later is refused before money is spent."""
-    output = Path(arguments.output)
-    container = _CONTAINERS.get(output.suffix.lower())
+    container = _CONTAINERS.get(Path(arguments.output).suffix.lower())
     if container is None:
         raise ContractError("--output", f"expected a name that ends in {', '.join(_CONTAINERS)}")
-    if output.is_dir() or not output.parent.is_dir():
-        raise ContractError("--output", f"{arguments.output!r} is a folder, or in none")
-    if not os.access(output.parent, os.W_OK) or (output.exists() and not output.is_file()):
-        raise ContractError("--output", f"{arguments.output!r} cannot be written")
+    _require_writable(Path(arguments.output))
     with optional_dependency("audio", "soundfile"):
         from vlmcore_audio import _soundfile  # noqa: F401, PLC0415 - it is needed at the end
-    lyrics = arguments.lyrics
+    lyrics = arguments.lyrics or ""
     if arguments.lyrics_file is not None:
-        if lyrics:
-            raise ContractError("--lyrics-file", "got --lyrics too, expected one of them")
         try:
             lyrics = read_bytes(arguments.lyrics_file, most=_TEXT_BYTES).decode()
         except UnicodeDecodeError:
             raise ContractError("--lyrics-file", "is not in UTF-8") from None
+        if not lyrics.strip():
+            raise ContractError("--lyrics-file", "got no words, expected some")
     audio = AudioFormat(
         container=container,
         sample_rate_hz=arguments.sample_rate,
@@ -176,3 +188,16 @@ def _request(arguments: argparse.Namespace) -> MusicRequest:
         )
     reference = Reference(file=arguments.file, url=arguments.url, feature_id=arguments.feature)
     return MusicRequest(reference=reference, seed=arguments.seed, **common)
+
+
+def _require_writable(output: Path) -> None:
+    shown = repr(str(output)[:_SHOWN])
+    try:
+        is_lost = output.is_dir() or not output.parent.is_dir()
+        is_other = not is_lost and output.exists() and not output.is_file()
+    except OSError as error:  # its name is too long, as for one
+        raise ContractError("--output", f"{shown}: {what_failed(error)}") from None
+    if is_lost or "\0" in str(output):
+        raise ContractError("--output", f"{shown} is a folder, or in none")
+    if is_other or not os.access(output.parent, os.W_OK):
+        raise ContractError("--output", f"{shown} cannot be written")

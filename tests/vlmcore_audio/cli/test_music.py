@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -125,8 +126,16 @@ def test_a_cover_of_a_file_is_made(minimax: ScriptedMiniMax, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["generate", "--prompt", "x", "-o", "a.mp3"], "--lyrics"),
-        (["generate", *SOFT, "--lyrics", "la", "-o", "a.mp3"], "--lyrics"),
+        (["generate", "--prompt", "x", "-o", "a.mp3"], "one of the arguments --lyrics"),
+        (["generate", *SOFT, "--lyrics", "la", "-o", "a.mp3"], "argument --lyrics"),
+        (["generate", *SOFT, "--lyrics-optimizer", "-o", "a.mp3"], "argument --lyrics-optimizer"),
+        (["generate", "--lyrics", " ", "-o", "a.mp3"], "argument --lyrics"),
+        (["generate", "--prompt", " ", "--instrumental", "-o", "a.mp3"], "--prompt"),
+        (["generate", "--instrumental", "-o", "a.mp3"], "--prompt"),
+        (["generate", *SOFT, "-o", "x" * 300 + ".mp3"], "--output"),
+        (["generate", *SOFT, "-o", "x" * 300 + "/a.mp3"], "--output"),
+        (["generate", *SOFT, "-o", "x" * 9000 + ".mp3"], "--output"),
+        (["generate", *SOFT, "-o", "a\0.mp3"], "--output"),
         (["generate", *SOFT, "-o", "a.exe"], "--output"),
         (["generate", *SOFT, "-o", "no/such/folder/a.mp3"], "--output"),
         (["generate", *SOFT, "--bitrate", "7", "-o", "a.mp3"], "--bitrate"),
@@ -134,8 +143,11 @@ def test_a_cover_of_a_file_is_made(minimax: ScriptedMiniMax, tmp_path: Path) -> 
         (["generate", *SOFT, "--timeout", "0", "-o", "a.mp3"], "--timeout"),
         (["generate", *SOFT, "--watermark", "-o", "a.mp3"], "--watermark"),
         (["generate", *SOFT, "--model", "music-cover", "-o", "a.mp3"], "--model"),
-        (["cover", "--prompt", "x" * 10, "-o", "a.mp3"], "--file"),
+        (["cover", "--prompt", "x" * 10, "-o", "a.mp3"], "one of the arguments --file"),
+        (["cover", "--file", "a", "--feature", "f", "-o", "a.mp3"], "argument --feature"),
         (["cover", "--prompt", "x" * 9, "--feature", "f", "-o", "a.mp3"], "--lyrics"),
+        (["cover", "--prompt", "x" * 10, "--file", "", "-o", "a.mp3"], "--file"),
+        (["cover", "--prompt", "x" * 10, "--feature", "", "-o", "a.mp3"], "--feature"),
         (["cover", "--prompt", "x" * 10, "--url", "http://a.example/x", "-o", "a.mp3"], "--url"),
         (["cover", "--prompt", "x" * 10, "--file", "no.mp3", "-o", "a.mp3"], "--file"),
     ],
@@ -147,7 +159,25 @@ def test_a_wrong_command_line_is_told_before_anything_is_sent(
     With the option that is wrong; also where the file could not be written in the end.
     """
     assert main(["music", *words]) == 2
-    assert f"error: {said}" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert f"error: {said}" in shown
+    assert not re.search(
+        r"lyrics_optimizer|is_instrumental|feature_id|base64|None|Traceback|x{300}",
+        shown[shown.index("error:") :],
+    )
+    assert minimax.asked == []
+
+
+def test_a_file_without_words_is_told_before_anything_is_sent(
+    minimax: ScriptedMiniMax, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    White space is none.
+    """
+    (tmp_path / "words.txt").write_text("\n \n")
+    words = ["generate", "--lyrics-file", str(tmp_path / "words.txt"), "-o", "a.mp3"]
+    assert main(["music", *words]) == 2
+    assert "error: --lyrics-file: got no words" in capsys.readouterr().err
     assert minimax.asked == []
 
 
