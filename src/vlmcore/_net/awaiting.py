@@ -44,6 +44,7 @@ class AwaitedConnection:
         self._writer: asyncio.StreamWriter | None = None
         self._sending: asyncio.Task[None] | None = None
         self._cut = asyncio.Event()
+        self._needs_end = False
         self.is_asked = False
 
     @property
@@ -139,6 +140,7 @@ class AwaitedConnection:
     async def _dial(self, dial: Dial, deadline: Deadline) -> None:
         await self.close()
         endpoint = dial.endpoint
+        self._needs_end = dial.needs_end
         found = await self._in_time(Lookup(endpoint).awaited(), deadline)
         if dial.only_public:
             require_public(endpoint, found)
@@ -166,8 +168,12 @@ class AwaitedConnection:
     async def _received(self, deadline: Deadline, longest_s: float | None) -> bytes:
         left_s = deadline.left_s()
         if longest_s is None or longest_s >= left_s:
-            return await self._reader.read(_AT_A_TIME)
-        return await in_time(self._reader.read(_AT_A_TIME), longest_s)
+            came = await self._reader.read(_AT_A_TIME)
+        else:
+            came = await in_time(self._reader.read(_AT_A_TIME), longest_s)
+        if not came and self._needs_end and self._writer is not None:
+            _require_end(self._writer)
+        return came
 
     def _send(self, send: Send) -> None:
         """Begin to send. The answer is read meanwhile: who refuses a request may not read it."""
@@ -179,6 +185,18 @@ class AwaitedConnection:
 
     async def _in_time(self, action: Coroutine[Any, Any, _Result], deadline: Deadline) -> _Result:
         return await in_time(action, deadline.rest_s, unless=self._cut)
+
+
+def _require_end(writer: asyncio.StreamWriter) -> None:
+    """Require that the peer said in TLS, if it is spoken, that it ends."""
+    connection = writer.get_extra_info("ssl_object")
+    if connection is not None:
+        try:
+            connection.read(1)  # nothing, once the peer said it
+        except ssl.SSLZeroReturnError:
+            pass  # both sides said it
+        except ssl.SSLError:
+            raise ssl.SSLEOFError from None
 
 
 class _Reader(asyncio.StreamReader):

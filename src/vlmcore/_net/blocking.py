@@ -102,7 +102,13 @@ class BlockingConnection:
         if self.is_cut:  # before there was something to cut
             self._tcp.cut()
         tls = self._tls if dial.endpoint.scheme == "https" else None
-        self._tcp.open(dial.endpoint, tls, deadline, only_public=dial.only_public)
+        self._tcp.open(
+            dial.endpoint,
+            tls,
+            deadline,
+            only_public=dial.only_public,
+            needs_end=dial.needs_end,
+        )
 
     def _send(self, send: Send, deadline: Deadline) -> None:
         """Send all, unless something comes before that: then the rest, where more is waited for."""

@@ -22,10 +22,16 @@ _Result = TypeVar("_Result")
 
 @attrs.frozen(kw_only=True)
 class Dial:
-    """Connect anew; where only public hosts may be, to none of a network in here."""
+    """
+    Connect anew; where only public hosts may be, to none of a network in here.
+
+    Where *needs_end*, a peer that ends an encrypted connection without saying so in TLS has cut it:
+    that may be anybody between here and there. A context whose options ignore that cannot tell.
+    """
 
     endpoint: Endpoint
     only_public: bool
+    needs_end: bool = False
 
 
 @attrs.frozen(repr=False)

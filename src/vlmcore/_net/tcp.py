@@ -40,6 +40,7 @@ class TcpConnection:
         deadline: Deadline,
         *,
         only_public: bool = False,
+        needs_end: bool = False,
     ) -> None:
         """
         Connect to the first address that answers, and check who answers.
@@ -49,6 +50,7 @@ class TcpConnection:
             tls: How it proves who it is; ``None`` where nothing is encrypted.
             deadline: When it has to be connected.
             only_public: Whether every address that is found has to be one of the internet.
+            needs_end: Whether an end that TLS does not tell is an error of `receive`.
 
         Raises:
             EndpointError: If one is not; nothing was dialled.
@@ -70,7 +72,13 @@ class TcpConnection:
                     raise
         if tls is not None and self._socket is not None:
             self._socket.settimeout(deadline.left_s())
-            self._keep(tls.wrap_socket(self._socket, server_hostname=endpoint.host))
+            self._keep(
+                tls.wrap_socket(
+                    self._socket,
+                    server_hostname=endpoint.host,
+                    suppress_ragged_eofs=not needs_end,
+                )
+            )
 
     def send_some(self, data: memoryview, deadline: Deadline) -> int:
         """

@@ -45,7 +45,8 @@ def music_call(terms: Terms, body: bytes, audio: AudioFormat) -> MusicSteps[Musi
             raise MusicProtocolError(SERVICE, str(error)) from None
     if not terms.is_url:
         raise MusicProtocolError(SERVICE, "it sent an address, expected the audio")
-    return (yield from downloaded(terms, reader.url, checked))
+    size = reader.assembly.music_bytes or None
+    return (yield from downloaded(terms, reader.url, checked, size=size))
 
 
 def _clip(

@@ -78,7 +78,7 @@ class DownloadReader:
 
 
 def downloaded(
-    terms: Terms, url: str, checked: Callable[[bytearray], _Result]
+    terms: Terms, url: str, checked: Callable[[bytearray], _Result], *, size: int | None
 ) -> MusicSteps[_Result]:
     """
     Fetch a file, and once more where that may help, until it is what *checked* takes.
@@ -92,7 +92,7 @@ def downloaded(
         while True:
             attempt += 1
             try:
-                return checked((yield from _fetched(terms, url, attempt)))
+                return checked((yield from _fetched(terms, url, attempt, size)))
             except (OSError, BrokenHttpError, NoFileError):
                 if attempt > terms.retries.times:
                     raise
@@ -104,15 +104,15 @@ def downloaded(
         raise terms.undelivered(error, url) from None
 
 
-def _fetched(terms: Terms, text: str, attempt: int) -> MusicSteps[bytearray]:
-    """Fetch a file by the rules for addresses that somebody else wrote."""
+def _fetched(terms: Terms, text: str, attempt: int, size: int | None) -> MusicSteps[bytearray]:
+    """Fetch a file, of *size* if that is told, by the rules for addresses of somebody else."""
     most = terms.limits.max_url_characters
     url = PublicUrl.parse(text, most_characters=most)
     for _ in range(_HOPS + 1):
         terms.require_host(url.endpoint.host)
         reader = DownloadReader(terms.limits.max_audio_bytes)
         exchange = terms.new_exchange()
-        yield Dial(endpoint=url.endpoint, only_public=True)
+        yield Dial(endpoint=url.endpoint, only_public=True, needs_end=True)
         yield Send(
             exchange.request(
                 host=url.endpoint.host_header,
@@ -121,7 +121,11 @@ def _fetched(terms: Terms, text: str, attempt: int) -> MusicSteps[bytearray]:
                 headers=[("connection", "close")],
             )
         )
-        yield from read_answer(exchange, reader, "downloading", attempt)
+        try:
+            yield from read_answer(exchange, reader, "downloading", attempt)
+        except (OSError, BrokenHttpError):
+            if len(reader.data) != size:  # it is whole though the answer is not
+                raise
         if reader.location is None:
             return reader.data
         url = url.redirected(reader.location, most_characters=most)

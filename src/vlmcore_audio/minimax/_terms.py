@@ -154,7 +154,7 @@ class Terms:
             download_hosts=hosts,
             aigc_watermark=aigc_watermark,
             limits=limits,
-            tls=ssl.create_default_context(),
+            tls=_tls(),
             exchange_type=http_exchange.HttpExchange,
         )
 
@@ -240,11 +240,20 @@ class Terms:
         return self.redacted(value, max_characters=_LONGEST) if isinstance(value, str) else value
 
 
+def _tls() -> ssl.SSLContext:
+    """Trust whom the system trusts, and tell a connection that was cut from one that ended."""
+    tls = ssl.create_default_context()
+    tls.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # of OpenSSL 3
+    return tls
+
+
 def _why_unreachable(error: OSError) -> str:
     match error:
         case ssl.SSLCertVerificationError():
             # Its words are there if TLS itself raised it.
             return f"its certificate is not trusted: {getattr(error, 'verify_message', error)}"
+        case ssl.SSLEOFError():
+            return "it hung up without a word of TLS"
         case socket.gaierror():
             return "its name is not known to the resolver"
         case _:

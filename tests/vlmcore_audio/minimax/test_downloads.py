@@ -19,13 +19,18 @@ from music_cases import (
     WAV,
     Asked,
     Generate,
+    Script,
     ScriptedMiniMax,
     blocking,
     both,
     document,
+    encoded,
+    event,
     http,
     request,
     says,
+    stream_head,
+    tone,
 )
 from vlmcore.errors import (
     MusicCancelledError,
@@ -195,3 +200,69 @@ def test_an_address_may_tell_until_when_it_is_good(
         blocking(delivery=Delivery.URL, retries=attrs.evolve(AT_ONCE, times=0))
     assert expires_at_s == caught.value.expires_at_s
     assert ("good until" in str(caught.value)) == (expires_at_s is not None)
+
+
+OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\nconnection: close\r\n\r\n"
+
+
+def cut(*parts: bytes) -> Script:
+    """Send *parts*, and end the connection without a word of TLS that it ends."""
+
+    def script(_: Asked) -> Iterable[bytes]:
+        yield from parts
+        raise ConnectionAbortedError
+
+    return script
+
+
+@both
+def test_a_song_without_a_length_whose_connection_is_cut_is_fetched_again(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Only the end of the connection ends it: an end that TLS does not tell may be anybody's.
+    """
+    song = encoded("MP3", tone(5.0))
+    minimax.scripts = [says(document(PLACE)), cut(OPEN, song[:30_000]), lambda _: [OPEN, song]]
+    clip = generate(request(Container.MP3), delivery=Delivery.URL)
+    assert song == clip.encoded
+    assert len(minimax.asked) == 3
+
+
+@both
+def test_a_song_without_a_length_that_is_always_cut_can_be_fetched_later(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    It is told as a download that failed, and not taken for a shorter song.
+    """
+    minimax.scripts = [says(document(PLACE)), cut(OPEN, encoded("MP3", tone(5.0))[:30_000])]
+    with pytest.raises(MusicDownloadError, match="hung up without a word of TLS") as error:
+        generate(request(Container.MP3), delivery=Delivery.URL)
+    assert PLACE == error.value.url
+
+
+@both
+def test_a_song_of_the_size_that_was_told_is_whole_though_its_connection_is_cut(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Nothing is missing, so nothing is fetched again.
+    """
+    song = encoded("MP3")
+    told = document(PLACE, extra_info={"music_size": len(song)})
+    minimax.scripts = [says(told), cut(OPEN, song)]
+    assert song == generate(request(Container.MP3), delivery=Delivery.URL).encoded
+    assert len(minimax.asked) == 2
+
+
+@both
+def test_an_answer_whose_last_event_came_is_whole_though_its_connection_is_cut(
+    generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Of the service itself: what it says of the audio tells whether it is whole.
+    """
+    song = encoded("MP3")
+    minimax.scripts = [cut(stream_head(), event(song.hex()))]
+    assert song == generate(request(Container.MP3)).encoded
