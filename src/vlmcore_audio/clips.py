@@ -26,7 +26,7 @@ __all__ = ["MusicClip"]
 
 _SOURCE = "music"
 _KINDS = {".mp3": "MP3", ".wav": "WAV", ".flac": "FLAC", ".ogg": "OGG"}
-_MOST_HZ = 1 << 20  # of PCM: far more than any recorder takes, and a WAV header has room for it
+_MOST_HZ = 16 * SAMPLE_RATES_HZ[-1]  # of PCM: no recorder takes more, and a WAV header has room
 _LIMITS = MusicLimits()
 
 
@@ -38,7 +38,7 @@ class MusicClip:
     Attributes:
         encoded: The audio as it came.
         container: How it is encoded.
-        pcm_sample_rate_hz: Of PCM, which does not say it itself, the samples a second; 1,048,576
+        pcm_sample_rate_hz: Of PCM, which does not say it itself, the samples a second; 705,600
             at most.
         pcm_channels: Of PCM, 1 or 2 channels.
         trace_id: What the service called the request; may be empty.

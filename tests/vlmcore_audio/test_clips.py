@@ -303,7 +303,7 @@ def test_a_short_clip_is_drawn_too(frames: int) -> None:
     assert clip.chart().horizon == 2 * min(frames, 480)
 
 
-@pytest.mark.parametrize("rate_hz", [(1 << 20) + 1, 1 << 31, 1 << 32, 10**30])
+@pytest.mark.parametrize("rate_hz", [705_601, 1 << 31, 1 << 32, 10**30])
 def test_a_rate_that_no_header_has_room_for_is_refused(rate_hz: int) -> None:
     """
     Of PCM, which somebody else tells: no error of Python later, when it is saved or shown.
@@ -313,7 +313,7 @@ def test_a_rate_that_no_header_has_room_for_is_refused(rate_hz: int) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["mp3", "wav", "flac", "ogg"])
-@pytest.mark.parametrize("rate_hz", [1, 7, 10**6, 1 << 20])
+@pytest.mark.parametrize("rate_hz", [1, 7, 400_000, 705_600])
 def test_pcm_of_any_rate_is_saved_or_refused_without_an_object_of_python(
     rate_hz: int, suffix: str, tmp_path: Path
 ) -> None:
