@@ -109,6 +109,20 @@ def test_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
         write_whole(str(tmp_path / "pipe"), b"after")
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="open files have no names")
+def test_a_pipe_without_a_name_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """
+    `-o /dev/stdout` into a pipe was told that it does not exist.
+    """
+    reading, writing = os.pipe()
+    link = tmp_path / "link"
+    link.symlink_to(f"/dev/fd/{writing}")
+    with os.fdopen(reading), os.fdopen(writing, "wb"):
+        for name in (f"/dev/fd/{writing}", str(link)):
+            with pytest.raises(ContractError, match="no regular file"):
+                write_whole(name, b"after")
+
+
 def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
     """
     Though what is written first has a name of its own.
