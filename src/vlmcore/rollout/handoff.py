@@ -72,6 +72,8 @@ def hand_off(
             "vetted",
             f"got {type(vetted).__name__}, expected a VettedChunk: SafetyGate.vet() makes one",
         )
+    if not all(hasattr(vetted, field) for field in VettedChunk.__slots__):
+        raise ContractError("vetted", "got a VettedChunk that no gate made, expected one of vet()")
     if not vetted.is_intact:
         _refuse(
             vetted,

@@ -49,6 +49,11 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
                 f"expected {', '.join(names)}",
             )
         last_command = _numbers_by_name("last_command", last_command, names)
+        for name, number in zip(names, last_command, strict=True):
+            if not isinstance(plain_float(number), float):
+                raise ContractError(
+                    f"last_command[{name!r}]", f"got {shown(number)}, expected a number"
+                )
     # What nearly every caller gives needs no reading.
     if (
         type(last_command) is np.ndarray

@@ -234,6 +234,21 @@ def test_exactly_what_is_of_the_right_age_is_handed_on(now_s: float, max_age_s: 
     assert bool(sink.accepted) is (0 <= age <= max_age_s)
 
 
+def test_a_forged_chunk_is_refused_as_one_that_no_gate_made() -> None:
+    """
+    It has no values, and was told of by an AttributeError.
+    """
+    forged: VettedChunk = object.__new__(VettedChunk)
+    half: VettedChunk = object.__new__(VettedChunk)
+    for field in VettedChunk.__slots__[:-1]:
+        object.__setattr__(half, field, getattr(vetted(), field))
+    sink = Sink()
+    for actions in (forged, half):
+        with pytest.raises(ContractError, match="vetted: got a VettedChunk that no gate made"):
+            hand_off(actions, sink, now_s=OBSERVED_AT_S, max_age_s=1)
+    assert [] == sink.accepted
+
+
 def test_values_that_somebody_wrote_to_are_not_handed_on() -> None:
     """
     torch.from_dlpack(vetted.values).mul_(1000) reached the sink.
