@@ -47,11 +47,14 @@ def require_switch(**switches: bool) -> None:
 
 def shown(value: object, most_characters: int = 80) -> str:
     """
-    Show a value in an error, shortly, whatever it is.
+    Show a value in an error, shortly and on one line, whatever it is.
 
     Python refuses to write out huge whole numbers, also inside of others.
     """
     try:
-        return f"{value!r:.{most_characters}}"
+        text = repr(value)
     except ValueError:
         return f"a huge {type(value).__name__}"
+    if "\n" in text:  # as arrays are written
+        text = " ".join(text.split())
+    return text[:most_characters]

@@ -277,14 +277,16 @@ def require_member(kind: type[enum.Enum], **values: object) -> None:
             raise ContractError(field, f"got {shown(value)}, expected one of {names}")
 
 
-def require_name(field: str, name: Any, *, max_characters: int) -> None:
+def require_name(field: str, name: Any, *, max_characters: int, may_be_empty: bool = False) -> None:
     """
-    Require a name: text on one line that is not blank.
+    Require a name: text on one line that is not blank, or empty text where that may be.
 
     Raises:
         ContractError: If it is not text, is blank, is too long, or has characters in it that
             control a terminal or the order of writing, or that cannot be encoded.
     """
+    if may_be_empty and isinstance(name, str) and not name:
+        return
     require_text(**{field: name})
     if len(name) > max_characters:
         raise ContractError(field, f"got {len(name)} characters, expected at most {max_characters}")

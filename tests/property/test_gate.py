@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -62,12 +63,14 @@ def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
             count = draw(whole(2, 5))
             change = draw(YES)
             levels = sorted({0.0, *(low + (high - low) * i / (count - 1) for i in range(count))})
+            gaps = levels if change else [after - before for before, after in pairwise(levels)]
+            least = min(abs(gap) for gap in gaps if gap)  # a space refuses what never moves
             return ActionDim(
                 name=name,
                 low=low,
                 high=max(high, levels[-1]),
                 levels=levels,
-                max_step=step if kind == "notch" else None,
+                max_step=max(step, least) if kind == "notch" else None,
                 reference=Reference.DELTA if change else Reference.ABSOLUTE,
             )
         case "change" | "move":

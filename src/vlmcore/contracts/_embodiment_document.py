@@ -132,8 +132,7 @@ def _check_names(data: Mapping[str, Any], came: Any, faults: Faults) -> None:
     longest = _LIMITS.max_name_characters
     for key in ("name", "action_mode"):
         with faults.at(f"$.{key}"):
-            if data.get(key, "") != "":
-                require_name(key, data[key], max_characters=longest)
+            require_name(key, data.get(key, ""), max_characters=longest, may_be_empty=True)
     for key in ("state_names", "action_names", "camera_names"):
         if key in data:
             with faults.at(f"$.{key}", **{key: f"$.{key}"}):

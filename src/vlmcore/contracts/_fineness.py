@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vlmcore._rotations import RotationForm
@@ -12,7 +13,13 @@ from vlmcore.errors import ContractError
 if TYPE_CHECKING:
     from vlmcore.contracts.rotations import RotationGroup
 
-__all__ = ["SLACK_SHARE", "require_fine_positions", "require_fine_step", "require_fine_turn"]
+__all__ = [
+    "SLACK_SHARE",
+    "require_fine_positions",
+    "require_fine_step",
+    "require_fine_turn",
+    "require_reachable_level",
+]
 
 # What a comparison may forgive is at most this share of the bound, ...
 SLACK_SHARE = 0.01
@@ -30,6 +37,29 @@ def require_fine_step(dim: ActionDim, step: float) -> None:
     field = "max_step" if dim.max_rate is None else "max_rate"
     scale = max(abs(dim.low), abs(dim.high), step if math.isfinite(step) else 0.0)
     _require_fine(field, step, scale, f"a step for {dim.name!r}")
+
+
+def require_reachable_level(dim: ActionDim, step: float) -> None:
+    """
+    Require that a step of *step* leads from some level of *dim* to another.
+
+    Of a change or a rate it must be from zero, where all come to: slower is always allowed.
+
+    Raises:
+        ContractError: If it does not.
+    """
+    if dim.levels is None:
+        return
+    if dim.reference.is_change:
+        shortest = min(abs(level) for level in dim.levels if level)
+    else:
+        shortest = min(after - before for before, after in pairwise(dim.levels))
+    if shortest > step * (1 + SLACK_SHARE):
+        raise ContractError(
+            "max_step" if dim.max_rate is None else "max_rate",
+            f"got {step:g} a step for {dim.name!r}, expected at least {shortest:g}, or none: no "
+            "other level could ever be reached",
+        )
 
 
 def require_fine_positions(dim: ActionDim, rate_hz: float) -> None:

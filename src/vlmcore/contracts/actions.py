@@ -59,9 +59,11 @@ class Stream:
 
     def __attrs_post_init__(self) -> None:
         require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
+        most = _LIMITS.max_actions
         for field, value in (("start", self.start), ("end", self.end)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ContractError(field, f"got {value!r}, expected a whole number of at least 0")
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if not is_whole or not 0 <= value <= most:
+                raise ContractError(field, f"got {shown(value)}, expected 0 to {most}")
         if not self.start < self.end:
             raise ContractError("end", f"got {self.end}, expected more than start, {self.start}")
 
@@ -166,7 +168,7 @@ class ActionChunk:
             if stream.name == name:
                 return self.values[:, stream.start : stream.end]
         names = ", ".join(stream.name for stream in self.streams) or "none, there are no streams"
-        raise ContractError("name", f"got {name!r}, expected one of: {names}")
+        raise ContractError("name", f"got {shown(name)}, expected one of: {names}")
 
     def step(self, index: int) -> ActionStep:
         """
@@ -177,7 +179,7 @@ class ActionChunk:
         """
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < self.horizon:
             raise ContractError(
-                "index", f"got {index!r}, expected a step from 0 to {self.horizon - 1}"
+                "index", f"got {shown(index)}, expected a step from 0 to {self.horizon - 1}"
             )
         action = dict(zip(self.names, self.values[index].tolist(), strict=True))
         return ActionStep(source=self.source, step_index=index, action=action)
@@ -314,7 +316,7 @@ class ActionStep:
             or not 0 <= index < _LIMITS.max_horizon
         ):
             raise ContractError(
-                "step_index", f"got {index!r}, expected 0 to {_LIMITS.max_horizon - 1}"
+                "step_index", f"got {shown(index)}, expected 0 to {_LIMITS.max_horizon - 1}"
             )
         names = tuple(self.action)
         require_names("action", names, max_count=_LIMITS.max_actions, max_characters=longest)

@@ -103,8 +103,8 @@ class ActionDim:
 
     def __attrs_post_init__(self) -> None:
         require_name("name", self.name, max_characters=_LIMITS.max_name_characters)
-        if self.unit != "":
-            require_name("unit", self.unit, max_characters=_LIMITS.max_name_characters)
+        longest = _LIMITS.max_name_characters
+        require_name("unit", self.unit, max_characters=longest, may_be_empty=True)
         require_member(Reference, reference=self.reference)
         self._check_range()
         if self.rotation is None:

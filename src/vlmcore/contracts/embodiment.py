@@ -28,6 +28,7 @@ from vlmcore.contracts._fineness import (
     require_fine_positions,
     require_fine_step,
     require_fine_turn,
+    require_reachable_level,
 )
 from vlmcore.contracts._html import embodiment_html
 from vlmcore.contracts.dimensions import ActionDim, Reference
@@ -155,7 +156,7 @@ class ActionSpace:
             return self.names.index(name)
         except ValueError:
             raise ContractError(
-                "name", f"got {name!r}, expected one of {', '.join(self.names)}"
+                "name", f"got {shown(name)}, expected one of {', '.join(self.names)}"
             ) from None
 
     def digest(self) -> str:
@@ -194,6 +195,7 @@ class ActionSpace:
                 "expected a step that float64 can hold",
             )
         require_fine_step(dim, step)
+        require_reachable_level(dim, step)
         require_fine_positions(dim, self.rate_hz)
         return step
 
@@ -271,8 +273,8 @@ class Embodiment:
             "cameras", self.camera_names, max_count=_LIMITS.max_cameras, max_characters=longest
         )
         require_member(LimitsSource, limits_source=self.limits_source)
-        if self.action_mode != "":
-            require_name("action_mode", self.action_mode, max_characters=longest)
+        mode = self.action_mode
+        require_name("action_mode", mode, max_characters=longest, may_be_empty=True)
         if not isinstance(self.notes, str):
             raise ContractError("notes", f"got {type(self.notes).__name__}, expected text")
         require_at_most("max_notes_characters", len(self.notes), _LIMITS.max_notes_characters)

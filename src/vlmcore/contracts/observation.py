@@ -99,12 +99,12 @@ class Observation:
         """
         if camera not in self.images:
             raise ContractError(
-                "camera", f"got {camera!r}, expected one of {', '.join(self.images)}"
+                "camera", f"got {shown(camera)}, expected one of {', '.join(self.images)}"
             )
-        shown, history = self.images[camera], self.history
-        if len(shown) == history:
-            return shown
-        return np.broadcast_to(shown, (history, *shown.shape[1:]))
+        frames, history = self.images[camera], self.history
+        if len(frames) == history:
+            return frames
+        return np.broadcast_to(frames, (history, *frames.shape[1:]))
 
     def summary(self) -> ObservationSummary:
         """Tell what was shown, without the pixels."""

@@ -66,9 +66,8 @@ class EpisodeHeader:
     def __attrs_post_init__(self) -> None:
         require_kind("embodiment", self.embodiment, Embodiment)
         for field in ("made_by", "made_at"):
-            if getattr(self, field) != "":
-                longest = _LIMITS.max_name_characters
-                require_name(field, getattr(self, field), max_characters=longest)
+            longest = _LIMITS.max_name_characters
+            require_name(field, getattr(self, field), max_characters=longest, may_be_empty=True)
 
     __reduce__ = through_constructor
 

@@ -92,9 +92,12 @@ class SafetySummary:
 
     def __attrs_post_init__(self) -> None:
         for field in ("embodiment", "action_mode", "policy_source"):
-            name = getattr(self, field)
-            if name != "" or field == "policy_source":
-                require_name(field, name, max_characters=_LIMITS.max_name_characters)
+            require_name(
+                field,
+                getattr(self, field),
+                max_characters=_LIMITS.max_name_characters,
+                may_be_empty=field != "policy_source",
+            )
         for field, most in (
             ("input_horizon", _LIMITS.max_horizon),
             ("execution_horizon", self.input_horizon),
@@ -103,7 +106,7 @@ class SafetySummary:
             count = getattr(self, field)
             require_count(**{field: count})
             if count > most:
-                raise ContractError(field, f"got {count}, expected at most {most}")
+                raise ContractError(field, f"got {shown(count)}, expected at most {shown(most)}")
         require_member(Remedy, mode=self.mode)
         for field in ("previous_action_provided", "changed", "safe_for_handoff"):
             said = getattr(self, field)

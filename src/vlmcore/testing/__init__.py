@@ -1,9 +1,9 @@
 """
 The public test kit: predictors and policies without a model, and checks for those of your own.
 
-`vlmcore.testing.strategies`, `vlmcore.testing.contract_strategies` and
-`vlmcore.testing.policy_properties` need hypothesis (``pip install "vlmcore[testing]"``); nothing
-here does.
+`vlmcore.testing.strategies`, `vlmcore.testing.contract_strategies`,
+`vlmcore.testing.rollout_strategies` and `vlmcore.testing.policy_properties` need hypothesis
+(``pip install "vlmcore[testing]"``); nothing here does.
 """
 
 from vlmcore.testing.example_observations import example_observation

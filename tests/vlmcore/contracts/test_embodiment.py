@@ -190,6 +190,52 @@ def test_a_turn_that_float64_cannot_tell_apart_is_no_bound(form: str, least: flo
             ActionSpace(dims=dims, rotations=(group,), rate_hz=10)
 
 
+@pytest.mark.parametrize(
+    ("fields", "least"),
+    [
+        ({"levels": (0, 1), "max_step": 0.15}, "1"),
+        ({"levels": (0, 1), "max_rate": 15}, "1"),
+        ({"levels": (-1, 0, 0.5), "max_step": 0.4}, "0.5"),
+        ({"levels": (-1, -0.8, 0), "max_step": 0.4, "reference": Reference.DELTA}, "0.8"),
+    ],
+    ids=str,
+)
+def test_a_gripper_that_could_never_leave_its_level_is_refused(
+    fields: dict[str, Any], least: str
+) -> None:
+    """
+    With a step of 0.15 it stayed open or closed for ever, and every chunk was called safe.
+    """
+    dim = ActionDim(name="grip", low=-1, high=1, **fields)
+    with pytest.raises(ContractError) as error:
+        ActionSpace(dims=(dim,), rate_hz=100)
+    field = "max_step" if dim.max_rate is None else "max_rate"
+    assert (
+        f"{field}: got {dim.max_step or 0.15:g} a step for 'grip', expected at least {least}, "
+        "or none: no other level could ever be reached"
+    ) == str(error.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"levels": (0, 1), "max_step": 1},
+        {"levels": (0, 1), "max_rate": 100},
+        {"levels": (0, 1)},
+        {"levels": (-1, 0.9, 1), "max_step": 0.1},
+        {"levels": (-1, -0.4, 0), "max_step": 0.4, "reference": Reference.DELTA},
+        {"levels": (0.6, 0.7), "max_step": 0.7 - 0.6 - 1e-9},
+    ],
+    ids=str,
+)
+def test_a_step_that_reaches_one_other_level_is_enough(fields: dict[str, Any]) -> None:
+    """
+    Also one that the audit forgives.
+    """
+    dim = ActionDim(name="grip", low=-1, high=1, **fields)
+    assert dim is ActionSpace(dims=(dim,), rate_hz=100).dims[0]
+
+
 @pytest.mark.parametrize(("rate", "hz"), [(5e-324, 10_000), (1e308, 1e-3)])
 def test_a_rate_that_makes_no_step_is_refused(rate: float, hz: float) -> None:
     """

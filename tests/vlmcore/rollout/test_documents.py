@@ -20,7 +20,8 @@ from vlmcore.rollout.documents import (
     replan_report_to_document,
     replan_report_to_json,
 )
-from vlmcore.testing.contract_strategies import hostile_json, names
+from vlmcore.testing.contract_strategies import hostile_json
+from vlmcore.testing.rollout_strategies import replan_reports
 
 DOCUMENT: dict[str, Any] = {
     "schema": "comfyui-vlm/robot-action-replan",
@@ -36,25 +37,6 @@ DOCUMENT: dict[str, Any] = {
     "output_horizon": 6,
 }
 SCHEMA = jsonschema.Draft202012Validator(REPLAN_REPORT.json_schema())
-
-
-@st.composite
-def reports(draw: st.DrawFn) -> ReplanReport:
-    """Draw reports that are true."""
-    previous, new = draw(st.integers(1, 4096)), draw(st.integers(1, 4096))
-    executed, output = draw(st.integers(0, previous)), draw(st.integers(1, new))
-    requested = draw(st.integers(0, 4096))
-    return ReplanReport(
-        previous_source=draw(names()),
-        new_source=draw(names()),
-        previous_horizon=previous,
-        new_horizon=new,
-        executed_steps=executed,
-        remaining_previous_steps=previous - executed,
-        transition_steps_requested=requested,
-        transition_steps_applied=min(requested, previous - executed, output),
-        output_horizon=output,
-    )
 
 
 def test_a_report_is_written_with_its_keys_in_their_order() -> None:
@@ -73,7 +55,7 @@ def test_a_document_without_schema_and_version_is_of_version_1() -> None:
     assert replan_report_from_document(DOCUMENT) == replan_report_from_document(bare)
 
 
-@given(reports())
+@given(replan_reports())
 def test_a_report_is_read_back_exactly_and_its_schema_knows_it(report: ReplanReport) -> None:
     """
     Whatever it says.

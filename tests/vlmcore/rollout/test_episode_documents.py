@@ -18,26 +18,22 @@ from hypothesis.extra import numpy as hnp
 from episode_cases import HEADER, INF, NAN, observation, some_steps, step
 from vlmcore.contracts.documents import action_chunk_from_document
 from vlmcore.contracts.json_text import read_json, write_json
-from vlmcore.contracts.observation import Observation
-from vlmcore.errors import DocumentError, UnsafeActionError
+from vlmcore.errors import DocumentError
 from vlmcore.limits import EpisodeLimits
+from vlmcore.rollout.episode_calls import EpisodeFailure
 from vlmcore.rollout.episode_documents import (
+    episode_failure_from_document,
+    episode_failure_to_document,
     episode_header_from_document,
     episode_header_to_document,
     episode_step_from_document,
     episode_step_to_document,
 )
 from vlmcore.rollout.episode_frames import FrameEncoding, encode_frames
-from vlmcore.rollout.episode_schemas import DOCUMENTS, EPISODE, EPISODE_STEP
+from vlmcore.rollout.episode_schemas import DOCUMENTS, EPISODE, EPISODE_FAILURE, EPISODE_STEP
 from vlmcore.rollout.episodes import EpisodeHeader, EpisodeStep
-from vlmcore.safety import Remedy, SafetyGate, SafetyReport, VettedChunk
-from vlmcore.testing.contract_strategies import (
-    action_chunks,
-    embodiments,
-    hostile_json,
-    json_objects,
-    observations,
-)
+from vlmcore.testing.contract_strategies import hostile_json, json_objects
+from vlmcore.testing.rollout_strategies import episodes
 
 VALIDATORS = {
     name: jsonschema.Draft202012Validator(kind.json_schema()) for name, kind in DOCUMENTS.items()
@@ -58,65 +54,31 @@ def through_text(value: dict[str, Any]) -> Any:
     return read_json(text)
 
 
-@st.composite
-def episode_parts(draw: st.DrawFn) -> tuple[EpisodeHeader, EpisodeStep]:
-    """Draw a robot and a step of it, with a hostile chunk and what a real gate says of it."""
-    robot = draw(embodiments(max_dims=4))
-    chunk = draw(action_chunks(space=robot.actions, hostile=draw(st.booleans())))
-    gate = SafetyGate(embodiment=robot, remedy=draw(st.sampled_from(Remedy)))
-    middle = (robot.actions.low + robot.actions.high) / 2
-    is_command = not robot.actions.rotations  # the middle of all rotations is none
-    last = draw(st.sampled_from((None, middle.tolist() if is_command else None)))
-    needed = {dim.name: 0.0 for dim in robot.actions.dims if dim.position_low is not None}
-    position = {"position": needed} if needed else {}
-    try:
-        came: Any = gate.vet(chunk, last_command=last, **position)
-    except UnsafeActionError as error:
-        came = error
-    assert isinstance(came.report, SafetyReport)
-    vetted = came.values if isinstance(came, VettedChunk) else None
-    seen: Observation = draw(observations(embodiment=robot))
-    encoding = draw(st.sampled_from((None, *FrameEncoding)))
-    made = EpisodeStep(
-        at_s=draw(st.floats(allow_nan=False, allow_infinity=False)),
-        observation=seen.summary(),
-        chunk=chunk,
-        report=came.report.summary(),
-        last_command=last,
-        vetted=vetted,
-        executed_steps=0 if vetted is None else draw(st.integers(0, len(vetted))),
-        position=needed,
-        frames={} if encoding is None else encode_frames(seen, encoding, newest_only=False),
-    )
-    header = EpisodeHeader(
-        embodiment=robot,
-        made_by=draw(st.sampled_from(("", "a robot"))),
-        made_at=draw(st.sampled_from(("", "today"))),
-        metadata=draw(json_objects()),
-    )
-    return header, made
-
-
-@given(episode_parts(), st.integers(0, 99))
+@given(episodes(max_lines=1), st.integers(0, 99))
 def test_what_is_written_is_read_back_exactly(
-    parts: tuple[EpisodeHeader, EpisodeStep], index: int
+    episode: tuple[EpisodeHeader, tuple[EpisodeStep | EpisodeFailure, ...]], index: int
 ) -> None:
     """
     Any robot, any chunk, NaN and infinity too, any frames; and it is what the schemas say.
     """
-    header, made = parts
-    header.require_fits(made)
+    header, lines = episode
     first = through_text(episode_header_to_document(header))
-    line = through_text(episode_step_to_document(made, index))
-
     assert header == episode_header_from_document(first)
-    read = episode_step_from_document(line, index)
-    assert read == made
-    assert np.array_equal(np.signbit(read.chunk.values), np.signbit(made.chunk.values)) or not (
-        made.chunk.is_finite
-    )
     VALIDATORS[EPISODE.name].validate(first)
-    VALIDATORS[EPISODE_STEP.name].validate(line)
+    for made in lines:
+        if isinstance(made, EpisodeFailure):
+            line = through_text(episode_failure_to_document(made, index))
+            assert made == episode_failure_from_document(line, index)
+            VALIDATORS[EPISODE_FAILURE.name].validate(line)
+            continue
+        header.require_fits(made)
+        line = through_text(episode_step_to_document(made, index))
+        read = episode_step_from_document(line, index)
+        assert made == read
+        assert np.array_equal(np.signbit(made.chunk.values), np.signbit(read.chunk.values)) or not (
+            made.chunk.is_finite
+        )
+        VALIDATORS[EPISODE_STEP.name].validate(line)
 
 
 @given(hnp.arrays("float64", (2, 2), elements=st.sampled_from((NAN, INF, -INF, -0.0, 1.5))))

@@ -237,6 +237,16 @@ def test_what_is_no_last_command_is_told_in_a_sentence(last_command, message: st
         assert str(error.value).startswith(f"last_command: {message}")
 
 
+@pytest.mark.parametrize("bad", ["1", True, None, 1j, [0.0], 2**53 + 1])
+def test_what_is_no_number_in_a_last_command_by_name_is_told_by_its_name(bad: object) -> None:
+    """
+    It was told by its place in the space, which who gives names does not know.
+    """
+    two = gate(JOINT, joint(name="y"))
+    with pytest.raises(ContractError, match=r"^last_command\['y'\]: got .*, expected a number$"):
+        two.vet(chunk([[0.0, 0.0]], "x", "y"), last_command={"y": bad, "x": np.float32(0.0)})
+
+
 def test_names_in_another_order_are_told_the_way_out() -> None:
     """
     It is no way out where the names are others.
@@ -326,7 +336,9 @@ def test_nothing_depends_on_how_numpy_treats_overflow(remedy: Remedy) -> None:
     dims = (
         ActionDim(name="x", low=-1.5e308, high=1.5e308, max_step=1e308),
         ActionDim(name="dx", reference=Reference.DELTA, low=-1e308, high=1e308, max_step=1e308),
-        ActionDim(name="g", low=-1e308, high=1e308, levels=(-1e308, 1e308), max_step=1.7e308),
+        ActionDim(
+            name="g", low=-1e308, high=1e308, levels=(-1e308, 9e307, 1e308), max_step=1.7e308
+        ),
         ActionDim(name="a", low=-8e307, high=8e307, period=1.6e308, max_step=1e307),
     )
     values = [[1.7e308, -1e308, 5e-324, 1.7e308], [math.inf, NAN, 1e308, -1.7e308]]
@@ -368,7 +380,7 @@ def test_hold_between_levels_that_are_too_far_refuses() -> None:
     """
     The nearest level of a measured start may be further than its step bound.
     """
-    valve = ActionDim(name="x", low=0, high=4, levels=(0.0, 4.0), max_step=1.0)
+    valve = ActionDim(name="x", low=0, high=4, levels=(0.0, 3.5, 4.0), max_step=1.0)
     error = refused([[NAN]], last_command=[1.5], remedy=Remedy.HOLD, dims=(valve,))
     assert "remedy_failed" == error.reason
     assert [0.0] == vetted([[NAN]], last_command=[0.5], remedy=Remedy.HOLD, dims=(valve,))
@@ -555,7 +567,11 @@ def test_what_is_no_tuple_is_told_in_a_sentence(wrong) -> None:
         (ActionDim(name="x", low=-5e-324, high=5e-324, max_step=5e-324),),
         (ActionDim(name="x", low=0.0, high=1e-310, levels=(0.0, 1e-310), max_step=1e-310),),
         (ActionDim(name="x", low=-1.7e308, high=1.7e308, max_step=1.797e308),),
-        (ActionDim(name="x", low=-1e308, high=1e308, levels=(-1e308, 1e308), max_step=1.797e308),),
+        (
+            ActionDim(
+                name="x", low=-1e308, high=1e308, levels=(-1e308, 9e307, 1e308), max_step=1.797e308
+            ),
+        ),
         (
             ActionDim(
                 name="x",

@@ -288,7 +288,7 @@ def test_a_gripper_that_is_a_step_from_no_level_is_refused() -> None:
     """
     There is nothing that could be sent.
     """
-    dim = ActionDim(name="x", low=0, high=1, levels=(0.0, 0.5, 1.0), max_step=0.2)
+    dim = ActionDim(name="x", low=0, high=1, levels=(0.0, 0.5, 0.6), max_step=0.2)
     rows = [[1.0]]
     for remedy in (Remedy.CLAMP, Remedy.HOLD):
         assert (
