@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from fractions import Fraction
 from itertools import islice
@@ -73,7 +73,47 @@ def _multiple_of(_: Any, unit: float, instance: Any, __: Any) -> Iterator[Any]:
         yield jsonschema.ValidationError(f"{instance!r} is not a multiple of {unit!r}")
 
 
-_OURS: dict[str, _Keyword] = {"pattern": _pattern, "multipleOf": _multiple_of}
+def _pattern_properties(
+    validator: Any, schemas: Mapping[str, Any], instance: Any, _: Any
+) -> Iterator[Any]:
+    """Apply each schema to the properties whose names match, as `compiled` reads patterns."""
+    if isinstance(instance, dict):
+        for pattern, schema in schemas.items():
+            for name in filter(compiled(pattern).search, instance):
+                yield from validator.descend(
+                    instance[name], schema, path=name, schema_path=pattern
+                )
+
+
+def _additional_properties(
+    validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Apply the keyword to what no other names, as `compiled` reads patterns."""
+    if not isinstance(instance, dict):
+        return
+    patterns = [compiled(pattern) for pattern in schema.get("patternProperties", ())]
+    others = [
+        name
+        for name in instance
+        if name not in schema.get("properties", ()) and not any(p.search(name) for p in patterns)
+    ]
+    if isinstance(allowed, dict):
+        for name in others:
+            yield from validator.descend(instance[name], allowed, path=name)
+    elif not allowed and others:
+        names = ", ".join(map(repr, others))
+        verb = "was" if len(others) == 1 else "were"
+        yield jsonschema.ValidationError(
+            f"Additional properties are not allowed ({names} {verb} unexpected)"
+        )
+
+
+_OURS: dict[str, _Keyword] = {
+    "additionalProperties": _additional_properties,
+    "multipleOf": _multiple_of,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+}
 _Validator: Any = extend(
     Draft202012Validator,
     {

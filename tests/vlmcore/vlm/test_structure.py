@@ -60,6 +60,11 @@ def test_an_object_is_read_back_from_between_words(value: dict[str, Any]) -> Non
         ({"pattern": r"^\d+$"}, ["12"], ["\u0661\u0662", "12\n"]),
         ({"pattern": r"^\$[$]$"}, ["$$"], ["$", "$$\n"]),
         ({"pattern": "^(a|b$)"}, ["a\n", "b"], ["b\n"]),
+        (
+            {"patternProperties": {r"^\d$": {"pattern": "^a$"}}},
+            [{"1": "a"}, {"1\n": "b"}, {"\u0661": "b"}, "1"],
+            [{"1": "b"}],
+        ),
     ],
 )
 def test_numbers_and_patterns_mean_what_json_schema_says(
@@ -74,6 +79,23 @@ def test_numbers_and_patterns_mean_what_json_schema_says(
     for each in wrong:
         with pytest.raises(ContractError, match=r"is not a multiple of|does not match"):
             read_answer(write_json([each]), output)
+
+
+def test_what_no_pattern_names_is_additional() -> None:
+    """
+    Also a name with a line break behind it, or in digits of another script.
+    """
+    ours = {"properties": {"a": {}}, "patternProperties": {r"^\d$": {}}}
+    strict = JsonOutput(schema={**ours, "additionalProperties": False})
+    typed = JsonOutput(schema={**ours, "additionalProperties": {"type": "string"}})
+
+    assert {"a": 1, "1": 2} == read_answer('{"a": 1, "1": 2}', strict)
+    assert {"b": "c"} == read_answer('{"b": "c"}', typed)
+    for name in ("1\n", "\u0661", "b"):
+        with pytest.raises(ContractError, match="unexpected"):
+            read_answer(write_json({name: 1}), strict)
+        with pytest.raises(ContractError, match="is not of type 'string'"):
+            read_answer(write_json({name: 1}), typed)
 
 
 @given(text=st.text() | st.text('[]{}",:1a ').map(lambda text: text * 3))
