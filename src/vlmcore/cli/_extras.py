@@ -13,6 +13,7 @@ __all__ = ["EXTRAS", "Extra", "installed_version", "look_at"]
 EXTRAS: dict[str, dict[str, str]] = {
     "images": {"pillow": "10"},
     "local": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
+    "detection": {"torch": "2.4", "transformers": "4.57", "pillow": "10", "timm": "1.0"},
     "quantized": {
         "torch": "2.4",
         "transformers": "4.57",

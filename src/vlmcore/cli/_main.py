@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import vlmcore
-from vlmcore.cli import actions, catalog, describe, doctor, weights
+from vlmcore.cli import actions, catalog, describe, detect, doctor, weights
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
@@ -61,6 +61,7 @@ def _run(words: list[str], load: LoadPredictor) -> int:
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     describe.add_command(commands, load=load)
+    detect.add_command(commands)
     catalog.add_command(commands)
     actions.add_command(commands)
     weights.add_command(commands)

@@ -19,6 +19,8 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  ├─ ModelMemoryError (MemoryError)      it does not fit into memory
     │  ├─ GenerationError                     it failed while generating
     │  │  └─ StructureError                   its answer is not the JSON that was asked for
+    │  ├─ DetectionError                      it failed while looking for things
+    │  │  └─ DetectionCancelledError          the caller ended the search
     │  ├─ IncompleteAnswersError              some of many prompts were not answered
     │  └─ ModelServerError                    it is behind a server, which gave no answer
     │     ├─ ModelServerUnavailableError (ConnectionError)  it cannot be reached
@@ -80,6 +82,8 @@ from vlmcore.errors._model_servers import (
     ModelServerUnavailableError,
 )
 from vlmcore.errors._models import (
+    DetectionCancelledError,
+    DetectionError,
     GenerationError,
     IncompleteAnswersError,
     ModelAccessError,
@@ -139,6 +143,8 @@ __all__ = [
     "AmbiguousResponseError",
     "ContractError",
     "CorruptWeightsError",
+    "DetectionCancelledError",
+    "DetectionError",
     "DocumentError",
     "EndpointError",
     "EpisodeError",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from vlmcore.errors._base import VlmcoreError
 
 __all__ = [
+    "DetectionCancelledError",
+    "DetectionError",
     "GenerationError",
     "ModelAccessError",
     "ModelError",
@@ -64,6 +66,14 @@ class ModelMemoryError(ModelError, MemoryError):
 
 class GenerationError(ModelError):
     """A model failed while it was generating."""
+
+
+class DetectionError(ModelError):
+    """A model failed while it was looking for what labels name."""
+
+
+class DetectionCancelledError(DetectionError):
+    """A search was stopped by its caller, and nothing is known of what was not searched."""
 
 
 class StructureError(GenerationError):

@@ -15,6 +15,7 @@ from vlmcore.limits._messages import (
     WireLimits,
 )
 from vlmcore.limits._models import (
+    DetectorLimits,
     ImageLimits,
     ModelLimits,
     PromptLimits,
@@ -34,6 +35,7 @@ __all__ = [
     "ChartLimits",
     "ContractLimits",
     "DatasetLimits",
+    "DetectorLimits",
     "DocumentLimits",
     "EpisodeLimits",
     "HttpLimits",

@@ -7,6 +7,7 @@ import attrs
 from vlmcore.limits._base import MIB, Bounds
 
 __all__ = [
+    "DetectorLimits",
     "ImageLimits",
     "ModelLimits",
     "PromptLimits",
@@ -115,6 +116,26 @@ class VisionLimits(Bounds):
     max_label_characters: int = 1024
     max_side_px: int = 1 << 20
     max_faults: int = 100
+
+
+@attrs.frozen(kw_only=True)
+class DetectorLimits(Bounds):
+    """
+    What a detector is asked for, and what it says of its images.
+
+    Attributes:
+        max_labels: Labels that are looked for at once.
+        max_label_characters: Characters of a label.
+        max_detections: Detections of one image that are given back.
+        max_batch_size: Images that go through the model at once.
+        max_input_side_px: Width, and height, that a model has images scaled to.
+    """
+
+    max_labels: int = 1000
+    max_label_characters: int = 256
+    max_detections: int = 1000
+    max_batch_size: int = 64
+    max_input_side_px: int = 4096
 
 
 @attrs.frozen(kw_only=True)

@@ -80,9 +80,7 @@ def _pattern_properties(
     if isinstance(instance, dict):
         for pattern, schema in schemas.items():
             for name in filter(compiled(pattern).search, instance):
-                yield from validator.descend(
-                    instance[name], schema, path=name, schema_path=pattern
-                )
+                yield from validator.descend(instance[name], schema, path=name, schema_path=pattern)
 
 
 def _additional_properties(

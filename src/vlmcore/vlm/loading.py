@@ -10,13 +10,15 @@ import attrs
 
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
+from vlmcore.vlm.detector import Detector
+from vlmcore.vlm.detector_catalog import DEFAULT_DETECTOR
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.predictor import Predictor
 from vlmcore.vlm.remote.providers import names_a_server
 from vlmcore.vlm.residency import PROCESS, Residency
-from vlmcore.vlm.sources import EMBEDDED, resolve_model
+from vlmcore.vlm.sources import EMBEDDED, resolve_detector, resolve_model
 
-__all__ = ["load_predictor"]
+__all__ = ["load_detector", "load_predictor"]
 
 _Choice = TypeVar("_Choice", bound=enum.Enum)
 
@@ -99,6 +101,49 @@ def load_predictor(
         placement=placement,
         residency=PROCESS if residency is None else residency,
         chat_template=chat_template,
+    )
+
+
+def load_detector(
+    model: str | os.PathLike[str] = DEFAULT_DETECTOR,
+    *,
+    device: str = "auto",
+    dtype: Dtype | str = Dtype.AUTO,
+    revision: str | None = None,
+    residency: Residency | None = None,
+) -> Detector:
+    """
+    Load a model that finds what labels name: Grounding DINO, OWLv2 or OmDet-Turbo.
+
+    A model of the hub is downloaded when it is not in the cache. Use the result as a context
+    manager, or close it, to give its memory back.
+
+    Args:
+        model: A key or label of `vlmcore.vlm.detector_catalog`, a folder, or a hub id; in this
+            order.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"xpu"`` or ``"mps"``.
+        dtype: The number format of the weights. ``"auto"`` is ``"float32"`` on every device: such
+            models are small, and what they find hangs on scores close to a threshold.
+        revision: A branch, tag or commit, for models of the hub.
+        residency: Whose memory the model lives in; the process's own where none is given, together
+            with that of `load_predictor`.
+
+    Raises:
+        ModelAccessError: If the model is not found, gated, or its hub is out of reach.
+        UnsupportedModelError: If it is not of a kind that can be run here.
+        ModelMemoryError: If it does not fit into the memory that is free.
+        ModelError: If its files are damaged.
+        MissingDependencyError: If a package that it needs is not installed.
+        ContractError: If an argument is not one of those above, or the device is not here.
+    """
+    chosen = _choice("dtype", dtype, Dtype)
+    placement = Placement(device=device, dtype=Dtype.FLOAT32 if chosen is Dtype.AUTO else chosen)
+    _require_kind("residency", residency, Residency, "a Residency")
+    source = resolve_detector(model, revision)
+    with optional_dependency("local", "torch", "transformers", "PIL"):
+        from vlmcore.vlm.backends import transformers_detection  # noqa: PLC0415  # loads PyTorch
+    return transformers_detection.TransformersDetector(
+        source=source, placement=placement, residency=PROCESS if residency is None else residency
     )
 
 

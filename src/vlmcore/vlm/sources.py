@@ -18,8 +18,9 @@ from vlmcore.embedded import model_directory
 from vlmcore.errors import ContractError, ModelAccessError, UnsupportedModelError
 from vlmcore.vlm.catalog import ModelSpec, hint_for, match_model
 from vlmcore.vlm.checkpoint import check_config, check_file_names, read_config
+from vlmcore.vlm.detector_catalog import match_detector
 
-__all__ = ["EMBEDDED", "ModelSource", "resolve_model"]
+__all__ = ["EMBEDDED", "ModelSource", "resolve_detector", "resolve_model"]
 
 EMBEDDED = "embedded"
 """The name of the small model that is part of the package."""
@@ -78,6 +79,33 @@ def resolve_model(
         raise ContractError("revision", problem)
     _check_folder(name, folder)
     return ModelSource(name=name, location=str(folder), is_local=True)
+
+
+def resolve_detector(model: str | os.PathLike[str], revision: str | None = None) -> ModelSource:
+    """
+    Find out which detector *model* names, as `resolve_model` does with its own catalog.
+
+    Args:
+        model: A key or label of `vlmcore.vlm.detector_catalog`; a folder; a hub id.
+        revision: A branch, tag or commit, for models of the hub.
+
+    Raises:
+        ModelAccessError: If there is no such model, or the folder is none of a model.
+        UnsupportedModelError: If the folder holds another kind of model.
+        ContractError: If *revision* is given for a model that is no hub's, or is not one.
+
+    Example:
+        >>> resolve_detector("grounding-dino-tiny").location
+        'IDEA-Research/grounding-dino-tiny'
+    """
+    spec = match_detector(model) if isinstance(model, str) else None
+    if spec is None or spec.repo_id is None:
+        return resolve_model(model, revision)
+    if revision is not None:
+        require_text(revision=revision)
+    return ModelSource(
+        name=str(model), location=spec.repo_id, is_local=False, revision=revision, spec=spec
+    )
 
 
 def _name_of(model: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,11 +46,38 @@ from vlmcore.vlm.placement import Attention, MemoryMode, Placement, WeightLoadin
 from vlmcore.vlm.sources import ModelSource
 from vlmcore.weights.lazy import LazyWeights
 
-__all__ = ["OpenedModel", "estimate_bytes", "open_model"]
+__all__ = ["CHAT", "ModelKind", "OpenedModel", "estimate_bytes", "open_model"]
 
 _library: Any = transformers  # its annotations are partial
 # While transformers builds a model, it changes defaults of PyTorch for the whole process.
 _one_at_a_time = threading.Lock()
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ModelKind:
+    """
+    What a model is opened as.
+
+    Attributes:
+        does: What such a model does.
+        configurations: The configurations of such models.
+        loader: The class of transformers that loads one.
+        open_processor: Opens what makes its inputs, given the name of the model, its folder, its
+            configuration, and a chat template.
+    """
+
+    does: str
+    configurations: Container[Any]
+    loader: Any
+    open_processor: Callable[[str, Path, Any, str | None], Any]
+
+
+CHAT = ModelKind(
+    does="takes images and writes text",
+    configurations=transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    loader=_library.AutoModelForImageTextToText,
+    open_processor=lambda name, folder, _config, template: open_processor(name, folder, template),
+)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -137,7 +164,11 @@ def estimate_bytes(source: ModelSource, placement: Placement) -> int:
 
 
 def open_model(
-    source: ModelSource, placement: Placement, *, chat_template: str | None = None
+    source: ModelSource,
+    placement: Placement,
+    *,
+    chat_template: str | None = None,
+    kind: ModelKind = CHAT,
 ) -> OpenedModel:
     """
     Open a model.
@@ -158,8 +189,8 @@ def open_model(
     check_requirements(name, placement, device)
     folder = Path(source.location) if source.is_local else _hub.fetch_description(source)
     with quietly():
-        config = _open_config(name, folder)
-        processor = open_processor(name, folder, chat_template)
+        config = _open_config(name, folder, kind)
+        processor = kind.open_processor(name, folder, config, chat_template)
     if not source.is_local:
         _hub.fetch_weights(source, folder)
     require_loadable(name, config.to_dict(), placement, device)
@@ -168,7 +199,7 @@ def open_model(
     needed = _needed(checkpoint, dtype, placement)
     require_room(name, needed, device)
     with _one_at_a_time, quietly(), _failures_named(name, needed, device):
-        model, lazy = _load(folder, config, placement, device, dtype)
+        model, lazy = _load(folder, config, placement, device, dtype=dtype, kind=kind)
     return OpenedModel(
         model=model,
         processor=processor,
@@ -202,8 +233,8 @@ def _dtype(
     return choose_dtype(device, placement.dtype, checkpoint.stored_dtype, fits=fits)
 
 
-def _open_config(name: str, folder: Path) -> Any:
-    """Open the configuration, and require that it is of a model that sees and writes."""
+def _open_config(name: str, folder: Path, task: ModelKind) -> Any:
+    """Open the configuration, and require that it is of a model that does the task."""
     content = read_config(name, folder / "config.json")
     check_config(name, content)
     kind = content["model_type"]
@@ -220,28 +251,39 @@ def _open_config(name: str, folder: Path) -> Any:
     except Exception as error:
         problem = f"its config.json is not one of {kind!r} ({type(error).__name__}: {error})"
         raise UnsupportedModelError(name, problem) from error
-    if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
-        problem = f"is no model that takes images and writes text (its architecture is {kind!r})"
+    if type(config) not in task.configurations:
+        problem = f"is no model that {task.does} (its architecture is {kind!r})"
         raise UnsupportedModelError(name, problem)
     return config
 
 
 def _load(
-    folder: Path, config: Any, placement: Placement, device: torch.device, dtype: torch.dtype
+    folder: Path,
+    config: Any,
+    placement: Placement,
+    device: torch.device,
+    *,
+    dtype: torch.dtype,
+    kind: ModelKind,
 ) -> tuple[Any, LazyWeights | None]:
     lazy = None
     options: dict[str, Any] = {"dtype": dtype, "local_files_only": True}
     if placement.attention is not Attention.AUTO:
         options["attn_implementation"] = placement.attention.value
     if placement.weights is WeightLoading.TRANSFORMERS:
-        model = _load_by_transformers(folder, config, placement, device, options)
+        model = _load_by_transformers(kind.loader, folder, config, placement, device, **options)
     else:
         model, lazy = load_by_ourselves(folder, config, placement, device, **options)
     return model.eval().requires_grad_(requires_grad=False), lazy
 
 
 def _load_by_transformers(
-    folder: Path, config: Any, placement: Placement, device: torch.device, given: dict[str, Any]
+    loader: Any,
+    folder: Path,
+    config: Any,
+    placement: Placement,
+    device: torch.device,
+    **given: Any,
 ) -> Any:
     options: dict[str, Any] = {
         **given,
@@ -254,7 +296,7 @@ def _load_by_transformers(
         options["quantization_config"] = _quantization(placement.memory, given["dtype"])
     if device.type != "cpu" and find_spec("accelerate") is not None:
         options["device_map"] = {"": device}  # not by way of the host's memory
-    model, report = _library.AutoModelForImageTextToText.from_pretrained(folder, **options)
+    model, report = loader.from_pretrained(folder, **options)
     missing = sorted(report["missing_keys"])
     if missing:
         # transformers fills them with random numbers and goes on.
