@@ -13,9 +13,11 @@ from vlmcore._arguments import shown
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
+    as_tuple,
     plain_float,
     require_count,
     require_finite,
+    require_names,
     require_positive,
 )
 from vlmcore._copying import by_value, through_constructor
@@ -97,7 +99,7 @@ class Observation:
         Raises:
             ContractError: If there is no camera of this name.
         """
-        if camera not in self.images:
+        if not isinstance(camera, str) or camera not in self.images:
             raise ContractError(
                 "camera", f"got {shown(camera)}, expected one of {', '.join(self.images)}"
             )
@@ -216,8 +218,8 @@ def state_from(names: tuple[str, ...], values: Any) -> Float64Array:
         The state, shape ``[S]``, read-only.
 
     Raises:
-        ContractError: If names are missing or unknown, which are listed; if there are more or fewer
-            numbers than names; if something is not a finite number.
+        ContractError: If *names* are no names; if some are missing or unknown, which are listed; if
+            there are more or fewer numbers than names; if something is not a finite number.
 
     Example:
         >>> state_from(("x", "y"), {"y": 2, "x": 1}).tolist()
@@ -225,6 +227,13 @@ def state_from(names: tuple[str, ...], values: Any) -> Float64Array:
     """
     if isinstance(names, Embodiment):
         raise ContractError("names", "got an Embodiment, expected its state_names")
+    names = as_tuple(names)
+    require_names(
+        "names",
+        names,
+        max_count=_LIMITS.max_state,
+        max_characters=_LIMITS.max_name_characters,
+    )
     if isinstance(values, Mapping):
         _check_listed("state", tuple(values), names)
         for name in names:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from vlmcore._arguments import shown
+from vlmcore._arrays import as_tuple, require_member, require_names
 from vlmcore.contracts._action_documents import action_chunk_from_document
 from vlmcore.contracts._response_arrays import (
     ResponseAxes,
@@ -19,6 +20,7 @@ from vlmcore.contracts._response_arrays import (
 from vlmcore.contracts._response_notes import described, words_of
 from vlmcore.contracts.actions import ActionChunk, Stream
 from vlmcore.errors import AmbiguousResponseError, ContractError, PolicyRefusedError
+from vlmcore.limits import ContractLimits
 
 __all__ = ["NEVER_STREAMS", "ResponseAxes", "chunk_from_response"]
 
@@ -26,6 +28,7 @@ __all__ = ["NEVER_STREAMS", "ResponseAxes", "chunk_from_response"]
 NEVER_STREAMS = frozenset(
     ("info", "metadata", "server_timing", "policy_timing", "timing", "latency_ms")
 )
+_LIMITS = ContractLimits()
 _SOURCES = ("actions", "action")
 
 
@@ -75,7 +78,8 @@ def chunk_from_response(
         >>> chunk.values.tolist(), chunk.metadata["latency_ms"]
         ([[0.1, 0.2, 1.0], [0.3, 0.4, 0.0]], 12.5)
     """
-    names = tuple(names)
+    names = as_tuple(names)
+    _check_arguments(names, streams, axes, ignored)
     declared = _declared(streams, names)
     body, notes = _split_pair(response)
     inner = [body.get(key) for key in _SOURCES] if isinstance(body, Mapping) else []
@@ -104,6 +108,18 @@ def chunk_from_response(
         streams=parts,
         metadata=described(notes),
     )
+
+
+def _check_arguments(names: Any, streams: Any, axes: Any, ignored: Any) -> None:
+    longest = _LIMITS.max_name_characters
+    require_names("names", names, max_count=_LIMITS.max_actions, max_characters=longest)
+    if streams is not None and not isinstance(streams, Mapping):
+        raise ContractError("streams", f"got {shown(streams)}, expected dimensions by name")
+    if axes is not None:
+        require_member(ResponseAxes, axes=axes)
+    # A part of a text is in it, too: "state" would ignore "at".
+    if isinstance(ignored, (str, bytes)) or not isinstance(ignored, Collection):
+        raise ContractError("ignored", f"got {shown(ignored)}, expected a collection of keys")
 
 
 def _declared(streams: Mapping[str, int] | None, names: tuple[str, ...]) -> tuple[Stream, ...]:

@@ -352,3 +352,25 @@ def test_a_masked_frame_is_refused(shape: tuple[int, ...]) -> None:
             frame_rate_hz=1.0,
             captured_at_s=0.0,
         )
+
+
+@pytest.mark.parametrize("wrong", [None, 1, "xy", (1, 0), ["x", "x"], [["x"]], np.zeros(2), b"xy"])
+def test_what_are_no_names_of_a_state_is_told_in_a_sentence(wrong: Any) -> None:
+    """
+    It raised a TypeError, or read the letters of a text as names.
+    """
+    with pytest.raises(ContractError, match=r"^names"):
+        state_from(wrong, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("wrong", [None, [], {"front": 1}, np.zeros(2), "back"])
+def test_what_is_no_camera_of_an_observation_is_told_in_a_sentence(wrong: Any) -> None:
+    """
+    What has no hash raised a TypeError.
+    """
+    picture = np.zeros((2, 2, 3), np.uint8)
+    seen = Observation(
+        instruction="go", state=[0.0], images={"front": picture}, frame_rate_hz=1, captured_at_s=0
+    )
+    with pytest.raises(ContractError, match=r"^camera: got .*, expected one of front"):
+        seen.frames(wrong)

@@ -432,3 +432,22 @@ def test_the_status_of_an_answer_is_a_note() -> None:
     sent = {"actions": [[0.0]], "info": {"status": http.HTTPStatus.OK}}
     chunk = chunk_from_response(sent, names=("x",), source="test", observed_at_s=0.0)
     assert {"status": 200} == dict(chunk.metadata["info"])
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        *(("names", wrong) for wrong in (None, 1, "xy", ("x", "x"), (1, 2), np.zeros(2))),
+        *(("streams", wrong) for wrong in (1, "arm", [("arm", 2)], np.zeros(0), ())),
+        *(("axes", wrong) for wrong in (1, "steps", [], {}, np.zeros(2))),
+        *(("ignored", wrong) for wrong in (None, 1, "state", b"state")),
+    ],
+    ids=str,
+)
+def test_what_is_no_argument_of_a_reader_is_told_by_its_name(field: str, wrong: Any) -> None:
+    """
+    A text for `ignored` was taken, and ignored the streams "at" and "s"; others raised a TypeError.
+    """
+    fields = {"names": ("x", "y"), "source": "test", "observed_at_s": 0.0, field: wrong}
+    with pytest.raises(ContractError, match=rf"^{field}\b.*: got "):
+        chunk_from_response({"actions": [[0.0, 0.0]], "at": [1.0]}, **fields)
