@@ -9,10 +9,9 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
-from unittest import mock
 
 import attrs
 import numpy as np
@@ -20,6 +19,7 @@ import pytest
 import soundfile
 import trustme
 
+from routing_cases import ADDRESSES, PUBLIC, routed  # noqa: F401 - tests of music have it from here
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
@@ -29,13 +29,15 @@ from vlmcore_audio.music import AudioFormat, MusicRequest
 KEY = "sk-Zx9+q/7=Kw'3\"d"
 API = "api.minimax.io"
 CDN = "cdn.example.net"
-ADDRESSES = {
-    API: "93.184.216.34",
-    "api.minimaxi.com": "93.184.216.34",
-    CDN: "93.184.216.34",
-    "private.example.net": "10.0.0.5",
-    "metadata.example.net": "169.254.169.254",
-}
+ADDRESSES.update(
+    {
+        API: PUBLIC,
+        "api.minimaxi.com": PUBLIC,
+        CDN: PUBLIC,
+        "private.example.net": "10.0.0.5",
+        "metadata.example.net": "169.254.169.254",
+    }
+)
 
 Script = Callable[["Asked"], Iterable[bytes]]
 
@@ -53,29 +55,6 @@ class Asked:
     @property
     def document(self) -> Any:
         return json.loads(self.body)
-
-
-@contextlib.contextmanager
-def routed(port: int) -> Iterator[None]:
-    """Lead what is dialled on the internet, and looked up, to *port* of this machine."""
-    look_up, connect = socket.getaddrinfo, socket.socket.connect
-
-    def found(host: Any, *args: Any, **kwargs: Any) -> Any:
-        is_numeric = kwargs.get("flags", 0) & socket.AI_NUMERICHOST
-        return look_up(host if is_numeric else ADDRESSES.get(host, host), *args, **kwargs)
-
-    def dialled(self: socket.socket, address: Any) -> None:
-        if address[:2] == ("93.184.216.34", 443):
-            address = ("127.0.0.1", port)
-        elif not str(address[0]).startswith("127."):
-            raise AssertionError(f"dialled {address}")
-        connect(self, address)
-
-    with (
-        mock.patch("socket.getaddrinfo", found),
-        mock.patch.object(socket.socket, "connect", dialled),
-    ):
-        yield
 
 
 class ScriptedMiniMax:

@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from model_server_cases import MESSAGE_OF_ANTHROPIC, Script, model, says, serving, streams
-from music_cases import ADDRESSES, routed
+from routing_cases import ADDRESSES, routed
 from vlmcore.errors import EndpointError, ModelServerRefusedError, ModelServerUnavailableError
 from vlmcore.vlm.loading import load_predictor
 from vlmcore.vlm.prompt import Prompt
