@@ -9,9 +9,10 @@ from functools import partial
 
 import attrs
 
-from vlmcore.errors import VlmcoreError
+from vlmcore.errors import StructureError, VlmcoreError
 from vlmcore.testing._promises import BrokenPromiseError, keep_within, require
 from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions, StopReason
+from vlmcore.vlm.outputs import JsonOutput
 from vlmcore.vlm.predictor import Predictor, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
 
@@ -269,6 +270,27 @@ def _answers_none(predictor: Predictor, _prompt: Prompt) -> None:
     require(answers == [], f"no prompts gave {answers!r}, expected []")
 
 
+def _holds_answers_to_their_output(predictor: Predictor, prompt: Prompt) -> None:
+    options = attrs.evolve(_OPTIONS, output=JsonOutput(constrained=False))
+    calls: dict[str, Callable[[], object]] = {
+        "generate": lambda: predictor.generate(prompt, options).value,
+        "generate_many": lambda: predictor.generate_many([prompt], options)[0].value,
+        "stream": lambda: _streamed(predictor, prompt, options).value,
+    }
+    for name, call in calls.items():
+        _require_object_or_error(name, call)
+
+
+def _require_object_or_error(name: str, call: Callable[[], object]) -> None:
+    try:
+        value = call()
+    except StructureError as error:
+        require(isinstance(error.text, str), f"the error of {name} has no text of the model")
+        return
+    problem = f"{name} gave {value!r:.80}, expected an object or a StructureError"
+    require(isinstance(value, dict), problem)
+
+
 def _serves_threads_in_turn(predictor: Predictor, prompt: Prompt) -> None:
     expected = predictor.generate(prompt, _OPTIONS)
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -311,6 +333,7 @@ PREDICTOR_CHECKS: tuple[PredictorCheck, ...] = tuple(
         ("a stream left early leaves it usable", False, _survives_a_stream_left_early),
         ("many prompts are answered as one by one", False, _answers_many_as_one_by_one),
         ("no prompts have no answers", False, _answers_none),
+        ("what is to be JSON is JSON or an error", False, _holds_answers_to_their_output),
         ("threads are served in turn", False, _serves_threads_in_turn),
         ("once closed it refuses work", True, _refuses_work_once_closed),
     )

@@ -162,6 +162,12 @@ class NeedsOne(Wrapped):
         return [self.generate(first, options, cancel=cancel) for _ in prompts]
 
 
+class Chatty(Wrapped):
+    def stream(self, prompt, options=None, /, *, cancel=None):
+        plain = attrs.evolve(options or GenerationOptions(), output=None)
+        return self.echo.stream(prompt, plain, cancel=cancel)
+
+
 class Racy(Wrapped):
     busy = False
 
@@ -202,6 +208,7 @@ BROKEN: list[tuple[str, Callable[[], Wrapped], str]] = [
     ("a stream left early leaves it usable", Stuck, "no end within"),
     ("many prompts are answered as one by one", PaddedBatches, "prompt_tokens"),
     ("no prompts have no answers", NeedsOne, "raised IndexError"),
+    ("what is to be JSON is JSON or an error", Chatty, "stream gave None, expected an object"),
     ("threads are served in turn", Racy, "beside 5 other threads"),
     ("once closed it refuses work", Undead, "generate after close gave"),
     ("once closed it refuses work", ForeignError, "raised AttributeError"),
@@ -265,3 +272,12 @@ def test_a_failure_crosses_process_boundaries() -> None:
     copy = pickle.loads(pickle.dumps(error))
 
     assert (str(error), error.check) == (str(copy), copy.check)
+
+
+def test_a_predictor_that_answers_json_keeps_the_contract_of_outputs() -> None:
+    """
+    One whose answers are objects has no error to show.
+    """
+    answering = EchoPredictor(answer=lambda _: '{"seen": "a red cup"}')
+
+    BY_NAME["what is to be JSON is JSON or an error"](answering, PROMPT, patience_s=20)
