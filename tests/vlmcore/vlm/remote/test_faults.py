@@ -64,19 +64,29 @@ Ask = Callable[..., Generation]
 
 
 def blocking(
-    url: str, prompt: Prompt = PROMPT, options: GenerationOptions = OPTIONS, **kwargs: Any
+    url: str,
+    prompt: Prompt = PROMPT,
+    options: GenerationOptions = OPTIONS,
+    *,
+    cancel: CancelToken | None = None,
+    **kwargs: Any,
 ):
     with OpenAICompatiblePredictor(url, model="m", **{"retries": QUICK, **kwargs}) as predictor:
-        return predictor.generate(prompt, options)
+        return predictor.generate(prompt, options, cancel=cancel)
 
 
 def awaited(
-    url: str, prompt: Prompt = PROMPT, options: GenerationOptions = OPTIONS, **kwargs: Any
+    url: str,
+    prompt: Prompt = PROMPT,
+    options: GenerationOptions = OPTIONS,
+    *,
+    cancel: CancelToken | None = None,
+    **kwargs: Any,
 ) -> Generation:
     async def ask() -> Generation:
         terms = {"retries": QUICK, **kwargs}
         async with AsyncOpenAICompatiblePredictor(url, model="m", **terms) as predictor:
-            return await predictor.generate(prompt, options)
+            return await predictor.generate(prompt, options, cancel=cancel)
 
     return asyncio.run(ask())
 
@@ -491,6 +501,25 @@ def test_a_call_that_is_cancelled_ends_at_once_with_the_text_so_far(
         took_s = time.monotonic() - began_s
         timer.join()
     assert (text, StopReason.CANCELLED) == (answer.text, answer.stop_reason)
+    assert took_s < 5
+
+
+@both
+def test_a_call_that_is_cancelled_while_its_request_is_sent_ends_at_once(ask: Ask) -> None:
+    """
+    To a server that does not read it.
+    """
+    token = CancelToken()
+    more = {"padding": "x" * 8_000_000}  # beyond what the sockets hold
+    with serving(silent) as server:
+        server.reads_first_body = False
+        timer = threading.Timer(0.3, token.cancel)
+        timer.start()
+        began_s = time.monotonic()
+        answer = ask(server.url, request_fields=more, cancel=token)
+        took_s = time.monotonic() - began_s
+        timer.join()
+    assert ("", StopReason.CANCELLED) == (answer.text, answer.stop_reason)
     assert took_s < 5
 
 

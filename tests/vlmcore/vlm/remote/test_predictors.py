@@ -336,6 +336,49 @@ def test_json_is_asked_for_in_the_way_of_the_server_and_held_to_its_schema() -> 
     assert "json_schema" == server.asked[0].document["response_format"]["type"]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[" * 100_000,
+        '{"a":' * 5_000 + "1" + "}" * 5_000,
+        f'{{"name": [{"1," * 70_000}1]}}',
+        "9" * 9_999,
+    ],
+    ids=["open lists", "objects in objects", "many values", "a long number"],
+)
+def test_json_that_is_built_to_exhaust_is_an_error_that_carries_the_text(answer: str) -> None:
+    """
+    Within the limits of answers, before any of its values is looked at.
+    """
+    options = GenerationOptions(output=DOG)
+    with (
+        serving(answers(answer)) as server,
+        OpenAICompatiblePredictor(server.url, model="m") as predictor,
+        pytest.raises(StructureError) as error,
+    ):
+        predictor.generate(PROMPT, options)
+    assert answer == error.value.text
+
+
+def test_a_schema_that_may_ask_for_endless_work_is_refused_before_the_server_is_asked() -> None:
+    """
+    References in a circle, patterns that multiply, and what lies elsewhere.
+    """
+    with serving(answers("{}")) as server:
+        for bomb in (
+            {"pattern": "(a+)+$"},
+            {"patternProperties": {"(a|a)*b": {}}},
+            {"$ref": "#"},
+            {"$ref": f"{server.url}/schema.json"},
+        ):
+            with (
+                OpenAICompatiblePredictor(server.url, model="m") as predictor,
+                pytest.raises(ContractError, match="schema"),
+            ):
+                predictor.generate(PROMPT, GenerationOptions(output=bomb))
+    assert [] == server.asked
+
+
 def test_an_answer_that_does_not_fit_is_sent_back_once_where_that_is_wanted() -> None:
     """
     Blocking and in asyncio; without it, it is an error that carries the text.
