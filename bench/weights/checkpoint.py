@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 LAYERS = 66
-WIDTH, INNER, VOCABULARY = 1024, 2752, 16_000  # of 2 GB; less gets narrower
+WIDTH, INNER, VOCABULARY = 1024, 3392, 16_000  # of 2 GB; less gets narrower
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,13 +1,17 @@
 """
 How fast are weights loaded, beside other loaders and beside what the disk and the memory give?
 
-Each load is a process of its own; the ways are taken in turns, every other round in the other
-order. Just before its clock starts, each touches memory and frees it, so that a virtual machine has
+Each load is a process of its own; the ways are taken in turns, cold and then warm, every other
+round in the other order. Its clock stops when every page was touched: a loader that maps is made
+to, others write to all of their memory, and so do the limits. Just before its clock starts, each touches memory and frees it, so that a virtual machine has
 it from its host: what was free for some seconds may have gone back there.
 Cold means that no page of the files is in the page cache of this system, which is verified; a host
 around it may still have them. Prints the median and the spread of each, its ratio to the limit, the
 seconds of processors that it took, which a busy machine does not change much, and the peak of its
 memory. Each way must give the same bytes.
+
+With ``--results FILE`` each load is kept in that file, and what is there is not done again: a long
+comparison may be stopped, and go on later.
 
     python bench/weights/checkpoint.py FOLDER
     python bench/weights/compare.py FOLDER --rounds 5
@@ -24,8 +28,9 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from loads import WAYS
@@ -39,28 +44,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ways", nargs="*", default=list(WAYS), metavar="WAY")
     parser.add_argument("--touch-gigabytes", type=float, default=5.0)
+    parser.add_argument("--results", type=Path, help="where loads are kept, one a line, as JSON")
     options = parser.parse_args(arguments)
-    measured: dict[tuple[str, str], list[dict[str, float]]] = {}
-    digests: dict[str, str] = {}
+    results = kept(options.results)
+    done = {(each["turn"], each["state"], each["way"]) for each in results}
     with contextlib.suppress(KeyboardInterrupt):  # shows what there is by then
-        for turn in range(options.rounds):
-            for way in options.ways[:: -1 if turn % 2 else 1]:
-                for state in ("cold", "warm"):
-                    prepare(options.folder, state)
-                    more = ["--digest"] if turn == 0 and state == "cold" else []
-                    more += ["--touch-gigabytes", str(options.touch_gigabytes)]
-                    result = load(way, options.folder, more)
-                    if "digest" in result:
-                        digests[way] = str(result["digest"])
-                    measured.setdefault((way, state), []).append(result)
-                    took = f"{result['seconds']:.3f} s, CPU {result['cpu_seconds']:.3f} s"
-                    print(f"{turn} {state} {way}: {took}", file=sys.stderr, flush=True)
-    show([way for way in options.ways if (way, "warm") in measured], measured)
+        for turn, state, way in order(options.rounds, options.ways):
+            if (turn, state, way) in done:
+                continue
+            prepare(options.folder, state)
+            more = ["--digest"] if turn == 0 and state == "cold" else []
+            more += ["--touch-gigabytes", str(options.touch_gigabytes)]
+            result = {"turn": turn, "state": state, "way": way, **load(way, options.folder, more)}
+            results.append(result)
+            keep(options.results, result)
+            took = f"{result['seconds']:.3f} s, CPU {result['cpu_seconds']:.3f} s"
+            print(f"{turn} {state} {way}: {took}", file=sys.stderr, flush=True)
+    show(options.ways, results)
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end, {os.cpu_count()} cores")
+    digests = {each["way"]: each["digest"] for each in results if "digest" in each}
     if len(set(digests.values())) > 1:
         print("not the same bytes:", digests)
         return 1
     return 0
+
+
+def order(rounds: int, ways: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Go through the loads, round by round."""
+    for turn in range(rounds):
+        for state in ("cold", "warm"):
+            for way in ways[:: -1 if turn % 2 else 1]:
+                yield turn, state, way
+
+
+def kept(path: Path | None) -> list[dict[str, Any]]:
+    """Read what was measured before."""
+    if path is None or not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
+
+
+def keep(path: Path | None, result: dict[str, Any]) -> None:
+    """Keep what was measured now."""
+    if path is not None:
+        with path.open("a", encoding="ascii") as file:
+            file.write(json.dumps(result) + "\n")
 
 
 def prepare(folder: Path, state: str) -> None:
@@ -68,15 +96,15 @@ def prepare(folder: Path, state: str) -> None:
     for path in (folder / "model.safetensors", folder / "model.flashpack"):
         fd = os.open(path, os.O_RDONLY)
         size = os.fstat(fd).st_size
-        for _ in range(3):
+        for _ in range(4):
+            share = cached_share(fd, size)
+            if share == 0 if state == "cold" else share > 0.99:
+                break
             if state == "cold":
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
             else:
                 for at in range(0, size, 8 << 20):
                     os.pread(fd, 8 << 20, at)
-            share = cached_share(fd, size)
-            if share == 0 if state == "cold" else share > 0.99:
-                break
         else:
             raise SystemExit(f"{path}: {share:.4f} of it is in the page cache, expected {state}")
         os.close(fd)
@@ -94,7 +122,7 @@ def cached_share(fd: int, size: int) -> float:
         return float((states & 1).mean())
 
 
-def load(way: str, folder: Path, more: list[str]) -> dict[str, float]:
+def load(way: str, folder: Path, more: list[str]) -> dict[str, Any]:
     """Load in a process of its own, whose waiting threads leave the processors to others."""
     words = [sys.executable, str(HERE / "loads.py"), way, str(folder), *more]
     ended = subprocess.run(
@@ -109,17 +137,25 @@ def load(way: str, folder: Path, more: list[str]) -> dict[str, float]:
     return json.loads(ended.stdout.splitlines()[-1])
 
 
-def show(ways: list[str], measured: dict[tuple[str, str], list[dict[str, float]]]) -> None:
+def show(ways: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
     """Print a table, as the documentation has it."""
+    measured: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in results:
+        measured.setdefault((each["way"], each["state"]), []).append(each)
     limits = {
         state: statistics.median(each["seconds"] for each in measured[way, state])
         for state, way in (("cold", "limit: direct read"), ("warm", "limit: buffered read"))
         if (way, state) in measured
     }
-    print("| way | cold, s | of the limit | CPU, s | warm, s | of the limit | CPU, s | peak, MB |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| way | rounds | cold, s | of the limit | CPU, s | warm, s | of the limit | CPU, s |",
+        end="",
+    )
+    print(" peak, MB |\n|---|---|---|---|---|---|---|---|---|")
     for way in ways:
-        cells = []
+        if (way, "warm") not in measured:
+            continue
+        cells = [str(len(measured[way, "warm"]))]
         for state in ("cold", "warm"):
             seconds = sorted(each["seconds"] for each in measured[way, state])
             median = statistics.median(seconds)

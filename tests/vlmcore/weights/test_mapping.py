@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from vlmcore.errors import WeightsError
 from vlmcore.weights import _mapping
-from vlmcore.weights._mapping import _parts, fetch_pages, map_file
+from vlmcore.weights._mapping import _chunks, fetch_pages, map_file
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import TensorEntry
@@ -26,26 +26,10 @@ PAGE = 0x1000
 BUDGET = ReadBudget(readers=2, chunk_bytes=4 * PAGE)
 
 
-class SomeCached:
-    """Says that some chunks of a file are in memory."""
-
-    def __init__(self, cached: frozenset[int]) -> None:
-        self.cached = cached
-
-    def holds(self, start: int, _stop: int) -> bool:
-        """Look the chunk up."""
-        return start // BUDGET.chunk_bytes in self.cached
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 90_000), st.integers(0, 90_000)), max_size=12),
-    st.frozensets(st.integers(0, 70)),
-)
-def test_parts_are_all_pages_once_and_in_order(
-    shapes: list[tuple[int, int]], cached: frozenset[int]
-) -> None:
+@given(st.lists(st.tuples(st.integers(0, 90_000), st.integers(0, 90_000)), max_size=12))
+def test_parts_are_all_pages_once_and_in_order(shapes: list[tuple[int, int]]) -> None:
     """
-    What is on disk comes in chunks, what is in memory in runs of a few, and nothing is left out.
+    Pages come in chunks of the budget, and nothing is left out.
     """
     entries, start = [], 0
     for i, (gap, size) in enumerate(shapes):
@@ -53,14 +37,12 @@ def test_parts_are_all_pages_once_and_in_order(
         place = {"file": 0, "start": start, "stop": start + size}
         entries.append(TensorEntry(name=f"t{i}", dtype=DType.UINT8, shape=(size,), **place))
         start += size
-    parts = list(_parts(entries, [SomeCached(cached)], BUDGET))  # type: ignore[list-item]
-    assert all(a.stop <= b.start for a, b in pairwise(parts))
-    for part in parts:
-        most = 8 if part.is_cached else 1
-        assert 0 < part.stop - part.start <= most * BUDGET.chunk_bytes
+    parts = list(_chunks(entries, BUDGET.chunk_bytes))
+    assert all(a[2] <= b[1] for a, b in pairwise(parts))
+    assert all(0 < stop - start <= BUDGET.chunk_bytes for _, start, stop in parts)
     for entry in entries:
         covered = sum(
-            max(0, min(entry.stop, part.stop) - max(entry.start, part.start)) for part in parts
+            max(0, min(entry.stop, stop) - max(entry.start, start)) for _, start, stop in parts
         )
         assert entry.nbytes == covered
 
