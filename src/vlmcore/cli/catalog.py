@@ -14,6 +14,7 @@ from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._terminal import Terminal
 from vlmcore.policy.catalog import POLICIES, PolicySpec, Readiness
 from vlmcore.vlm.catalog import MODELS, ModelSpec
+from vlmcore.vlm.detector_catalog import DETECTORS
 
 __all__ = ["add_command"]
 
@@ -21,6 +22,8 @@ _EPILOG = """\
 vlm: give the KEY to 'vlmcore describe --model'. GiB is an estimate of the memory with 16-bit
 weights; 4-bit needs about a third. 'gated': the licence is accepted on the hub first. 'video':
 trained on video, too.
+
+detectors: give the KEY to 'vlmcore detect --model'. They run in 32 bits, which takes twice the GiB.
 
 vla: policies by how far they are from moving a robot, with their weights and what runs them.
 'tuned for': there are weights for these robots and benchmarks; under 'base' they are others than
@@ -41,8 +44,9 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument(
         "kind",
-        choices=("vlm", "vla"),
-        help="vlm: vision-language models; vla: vision-language-action policies",
+        choices=("vlm", "vla", "detectors"),
+        help="vlm: vision-language models; vla: vision-language-action policies; detectors: models "
+        "that find what labels name",
     )
     parser.add_argument("--json", action="store_true", help="one JSON array")
     parser.set_defaults(run=_run)
@@ -50,13 +54,13 @@ def add_command(commands: Any) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     terminal = Terminal.standard()
-    is_vlm = arguments.kind == "vlm"
+    models = {"vlm": MODELS, "detectors": DETECTORS}.get(arguments.kind)
     if arguments.json:
-        rows: Sequence[Any] = MODELS if is_vlm else POLICIES
+        rows: Sequence[Any] = POLICIES if models is None else models
         documents = [attrs.asdict(row, value_serializer=_plain) for row in rows]
         terminal.document(documents, indent=2)
     else:
-        for line in _models(MODELS) if is_vlm else _policies(POLICIES):
+        for line in _policies(POLICIES) if models is None else _models(models):
             terminal.line(line)
     return ExitCode.DONE
 

@@ -6,6 +6,7 @@ import pytest
 
 from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.vlm.catalog import MODELS
+from vlmcore.vlm.detector_catalog import DETECTORS
 
 
 def test_every_model_has_a_line_with_its_key_and_its_label(command) -> None:
@@ -23,7 +24,9 @@ def test_every_model_has_a_line_with_its_key_and_its_label(command) -> None:
         assert model.video is ("video" in line.split(model.label)[0])
 
 
-@pytest.mark.parametrize(("kind", "rows"), [("vlm", MODELS), ("vla", POLICIES)])
+@pytest.mark.parametrize(
+    ("kind", "rows"), [("vlm", MODELS), ("vla", POLICIES), ("detectors", DETECTORS)]
+)
 def test_the_columns_are_aligned_and_fit_a_window(command, kind, rows) -> None:
     """
     No line is wider than a hundred characters, and every label begins in the same column.
