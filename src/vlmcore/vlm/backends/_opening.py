@@ -29,10 +29,12 @@ from vlmcore.vlm.backends._placing import (
     choose_dtype,
     free_bytes,
     needed_bytes,
+    require_copies,
     require_room,
 )
 from vlmcore.vlm.backends._processors import open_processor
 from vlmcore.vlm.backends._quietly import quietly
+from vlmcore.vlm.backends._steps import StepCopies
 from vlmcore.vlm.backends._weights import IncompleteError, load_by_ourselves, require_loadable
 from vlmcore.vlm.checkpoint import (
     PACK,
@@ -42,7 +44,7 @@ from vlmcore.vlm.checkpoint import (
     read_config,
     read_pack,
 )
-from vlmcore.vlm.placement import Attention, MemoryMode, Placement, WeightLoading
+from vlmcore.vlm.placement import Attention, Decoding, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.sources import ModelSource
 from vlmcore.weights.lazy import LazyWeights
 
@@ -93,7 +95,9 @@ class OpenedModel:
         dtype_reason: Why that was chosen.
         attention: The attention implementation that is in use.
         supports_video: Whether the processor takes the frames of a video as such.
+        generate: What writes: the model's own ``generate``, or what takes its arguments.
         lazy: Its weights, where they come and go.
+        copies: Copies of its weights that steps of one token read.
         turn: Held while the model generates: it answers one call after the other.
     """
 
@@ -104,7 +108,9 @@ class OpenedModel:
     dtype_reason: str
     attention: str
     supports_video: bool
+    generate: Any = None
     lazy: LazyWeights | None = None
+    copies: StepCopies | None = None
     turn: threading.Lock = attrs.field(factory=threading.Lock)
 
     @property
@@ -116,7 +122,8 @@ class OpenedModel:
             return self.lazy.pool.budget_bytes
         tensors = (*self.model.parameters(), *self.model.buffers())
         storages = {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors}
-        return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+        held = sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+        return held + (0 if self.copies is None else self.copies.nbytes)
 
     def free(self) -> None:
         """
@@ -125,9 +132,11 @@ class OpenedModel:
         Finalisers of anything may run here, and wait for other threads: not to be called while a
         lock is held that those may want.
         """
-        model, self.model, self.processor = self.model, None, None
+        model, self.model, self.processor, self.generate = self.model, None, None, None
         if model is None:
             return
+        if self.copies is not None:
+            self.copies.drop()
         if self.lazy is not None:
             self.lazy.close()
         else:
@@ -196,10 +205,12 @@ def open_model(
     require_loadable(name, config.to_dict(), placement, device)
     checkpoint = _checkpoint(name, folder, placement)
     dtype, reason = _dtype(device, placement, checkpoint)
+    require_copies(name, placement, dtype)
     needed = _needed(checkpoint, dtype, placement)
     require_room(name, needed, device)
     with _one_at_a_time, quietly(), _failures_named(name, needed, device):
         model, lazy = _load(folder, config, placement, device, dtype=dtype, kind=kind)
+        copies = StepCopies(model) if placement.decoding is Decoding.FLOAT16 else None
     return OpenedModel(
         model=model,
         processor=processor,
@@ -208,7 +219,9 @@ def open_model(
         dtype_reason=reason,
         attention=str(model.config._attn_implementation),  # noqa: SLF001  # there is no other
         supports_video=getattr(processor, "video_processor", None) is not None,
+        generate=getattr(model, "generate", None),  # detectors have none
         lazy=lazy,
+        copies=copies,
     )
 
 
@@ -220,6 +233,8 @@ def _checkpoint(name: str, folder: Path, placement: Placement) -> Checkpoint:
 
 def _needed(checkpoint: Checkpoint, dtype: torch.dtype, placement: Placement) -> int:
     needed = needed_bytes(checkpoint, dtype, placement.memory)
+    if placement.decoding is Decoding.FLOAT16:
+        needed += needed_bytes(checkpoint, torch.float16, placement.memory)
     return min(needed, placement.weights_budget_bytes or needed)
 
 

@@ -265,7 +265,7 @@ class TransformersPredictor:
         watch = Watch(answers, call.cancels, started_s=call.started_s)
         room = room_for(opened.model, inputs, call.options, name=self._source.name)
         with numerics(call.options, opened.device):
-            opened.model.generate(
+            opened.generate(
                 **inputs.tensors,
                 generation_config=generation_config(opened.model, call.options, room),
                 logits_processor=kept_to_output(
