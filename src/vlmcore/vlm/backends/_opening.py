@@ -29,12 +29,10 @@ from vlmcore.vlm.backends._placing import (
     choose_dtype,
     free_bytes,
     needed_bytes,
-    require_copies,
     require_room,
 )
 from vlmcore.vlm.backends._processors import open_processor
 from vlmcore.vlm.backends._quietly import quietly
-from vlmcore.vlm.backends._steps import StepCopies
 from vlmcore.vlm.backends._weights import IncompleteError, load_by_ourselves, require_loadable
 from vlmcore.vlm.checkpoint import (
     PACK,
@@ -44,7 +42,7 @@ from vlmcore.vlm.checkpoint import (
     read_config,
     read_pack,
 )
-from vlmcore.vlm.placement import Attention, Decoding, MemoryMode, Placement, WeightLoading
+from vlmcore.vlm.placement import Attention, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.sources import ModelSource
 from vlmcore.weights.lazy import LazyWeights
 
@@ -97,7 +95,6 @@ class OpenedModel:
         supports_video: Whether the processor takes the frames of a video as such.
         generate: What writes: the model's own ``generate``, or what takes its arguments.
         lazy: Its weights, where they come and go.
-        copies: Copies of its weights that steps of one token read.
         turn: Held while the model generates: it answers one call after the other.
     """
 
@@ -110,7 +107,6 @@ class OpenedModel:
     supports_video: bool
     generate: Any = None
     lazy: LazyWeights | None = None
-    copies: StepCopies | None = None
     turn: threading.Lock = attrs.field(factory=threading.Lock)
 
     @property
@@ -122,8 +118,7 @@ class OpenedModel:
             return self.lazy.pool.budget_bytes
         tensors = (*self.model.parameters(), *self.model.buffers())
         storages = {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors}
-        held = sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
-        return held + (0 if self.copies is None else self.copies.nbytes)
+        return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
 
     def free(self) -> None:
         """
@@ -135,8 +130,6 @@ class OpenedModel:
         model, self.model, self.processor, self.generate = self.model, None, None, None
         if model is None:
             return
-        if self.copies is not None:
-            self.copies.drop()
         if self.lazy is not None:
             self.lazy.close()
         else:
@@ -205,12 +198,10 @@ def open_model(
     require_loadable(name, config.to_dict(), placement, device)
     checkpoint = _checkpoint(name, folder, placement)
     dtype, reason = _dtype(device, placement, checkpoint)
-    require_copies(name, placement, dtype)
     needed = _needed(checkpoint, dtype, placement)
     require_room(name, needed, device)
     with _one_at_a_time, quietly(), _failures_named(name, needed, device):
         model, lazy = _load(folder, config, placement, device, dtype=dtype, kind=kind)
-        copies = StepCopies(model) if placement.decoding is Decoding.FLOAT16 else None
     return OpenedModel(
         model=model,
         processor=processor,
@@ -221,7 +212,6 @@ def open_model(
         supports_video=getattr(processor, "video_processor", None) is not None,
         generate=getattr(model, "generate", None),  # detectors have none
         lazy=lazy,
-        copies=copies,
     )
 
 
@@ -233,8 +223,6 @@ def _checkpoint(name: str, folder: Path, placement: Placement) -> Checkpoint:
 
 def _needed(checkpoint: Checkpoint, dtype: torch.dtype, placement: Placement) -> int:
     needed = needed_bytes(checkpoint, dtype, placement.memory)
-    if placement.decoding is Decoding.FLOAT16:
-        needed += needed_bytes(checkpoint, torch.float16, placement.memory)
     return min(needed, placement.weights_budget_bytes or needed)
 
 
