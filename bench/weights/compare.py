@@ -3,8 +3,9 @@ How fast are weights loaded, beside other loaders and beside what the disk and t
 
 Each load is a process of its own; the ways are taken in turns, cold and then warm, every other
 round in the other order. Its clock stops when every page was touched: a loader that maps is made
-to, others write to all of their memory, and so do the limits. Just before its clock starts, each touches memory and frees it, so that a virtual machine has
-it from its host: what was free for some seconds may have gone back there.
+to, others write to all of their memory, and so do the limits. Just before its clock starts, each
+touches memory and frees it, so that a virtual machine has it from its host: what was free for some
+seconds may have gone back there.
 Cold means that no page of the files is in the page cache of this system, which is verified; a host
 around it may still have them. Prints the median and the spread of each, its ratio to the limit, the
 seconds of processors that it took, which a busy machine does not change much, and the peak of its

@@ -31,6 +31,7 @@ __all__ = [
     "FileNote",
     "Manifest",
     "Provenance",
+    "coming_manifest_path",
     "index_checksum",
     "manifest_path",
     "read_manifest",
@@ -184,6 +185,19 @@ def manifest_path(path: str | os.PathLike[str]) -> Path:
     """
     path = Path(path)
     return path.with_name(f"{path.name}.manifest.json")
+
+
+def coming_manifest_path(path: str | os.PathLike[str]) -> Path:
+    """
+    Say where the next manifest of a file waits while the file is replaced.
+
+    One that is there shows that a writer was ended in between: file and manifest may be of two.
+
+    Example:
+        >>> coming_manifest_path("models/m.flashpack").name
+        'm.flashpack.manifest.json.new'
+    """
+    return Path(f"{os.path.realpath(manifest_path(path))}.new")
 
 
 def write_manifest(manifest: Manifest, path: str | os.PathLike[str]) -> None:

@@ -17,6 +17,7 @@ from vlmcore.errors import (
     CorruptWeightsError,
     WeightChecksumError,
     WeightsCancelledError,
+    WeightsError,
 )
 from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights._streaming import pieces_of
@@ -26,6 +27,7 @@ from vlmcore.weights.index import TensorEntry, WeightIndex
 from vlmcore.weights.manifest import (
     Manifest,
     Provenance,
+    coming_manifest_path,
     index_checksum,
     manifest_path,
     read_manifest,
@@ -115,13 +117,18 @@ class TensorChecks:
                 "manifest", f"got {kind}, expected a Manifest: read_manifest reads one"
             )
         self._path = files.path
+        self._coming = coming_manifest_path(files.chosen)
         self._index = files.index
         self._manifest = manifest
         self._lock = threading.Lock()
         self._done: dict[str, bool] = {}
         self.names: frozenset[str] = frozenset()
         if how is not Verification.OFF:
-            _require_same_index(files, manifest)
+            try:
+                _require_same_index(files, manifest)
+            except CorruptWeightsError:
+                self._require_replaced()
+                raise
             self.names = _chosen(files.index, how, seed)
 
     def check(self, name: str, data: Any) -> None:
@@ -145,12 +152,14 @@ class TensorChecks:
         Tell what was compared.
 
         Raises:
+            WeightsError: If a writer was ended while it replaced the file and its manifest.
             WeightChecksumError: If one was another; all of them are named.
         """
         other = tuple(
             each.name for each in self._index.entries if self._done.get(each.name) is False
         )
         if other:
+            self._require_replaced()
             raise WeightChecksumError(self._path, other)
         return Verified(
             tensors=len(self._done),
@@ -158,6 +167,15 @@ class TensorChecks:
             of_tensors=len(self._index),
             of_bytes=self._index.payload_bytes,
         )
+
+    def _require_replaced(self) -> None:
+        """Require that no writer was ended between the file and its manifest."""
+        if self._coming.exists():
+            raise WeightsError(
+                self._path,
+                "is not what its manifest says, as its writer was ended before it had replaced "
+                f"both: {self._coming.name[:200]!a} is still there; write the file again",
+            )
 
 
 def find_manifest(files: WeightFiles) -> Manifest:

@@ -18,7 +18,13 @@ from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights.checksums import new_checksum
 from vlmcore.weights.index import TensorEntry, WeightIndex
 from vlmcore.weights.layouts import ALIGN_BYTES, Layout, lay_out_flashpack, lay_out_safetensors
-from vlmcore.weights.manifest import Manifest, Provenance, manifest_path, write_manifest
+from vlmcore.weights.manifest import (
+    Manifest,
+    Provenance,
+    coming_manifest_path,
+    manifest_path,
+    write_manifest,
+)
 
 __all__ = ["Written", "write_layout", "write_pack", "write_safetensors"]
 
@@ -162,24 +168,54 @@ def write_layout(
     index = layout.index(Path(path).name)  # so that it is read again as it is written
     writer = _Writer(path, layout.size_bytes, progress, cancel, checksums=manifest)
     said: Manifest | None = None
-    beside = manifest_path(path)
+    beside, coming = manifest_path(path), None
     try:
         with whole_file(path) as file:
             writer.write_all(file, layout, chunks)
             check()
-            if manifest:
-                said = writer.manifest(index, None if provenance is None else provenance())
-                file.flush()
-                os.fsync(file.fileno())  # what has no room is known before either is replaced
-                write_manifest(said, beside)
-        if not manifest and os.path.lexists(beside):
-            beside.unlink(missing_ok=True)  # it would speak of the file that was there
+            file.flush()
+            os.fsync(file.fileno())  # what has no room is known before anything is replaced
+            said = writer.manifest(index, provenance and provenance()) if manifest else None
+            coming = _announce(said, path)
+        announced, coming = coming, None  # the file is replaced: what was announced has to come
+        if announced is not None:
+            _replace_manifest(announced, beside, is_there=manifest)
     except ContractError as error:
         problem = error.problem if error.field == path else str(error)
         raise WeightsError(path, problem) from None
     except OSError as error:
         raise WeightsError(str(beside), what_failed(error)) from None
+    finally:
+        if coming is not None:
+            coming.unlink(missing_ok=True)
     return Written(path=path, layout=layout, manifest=said)
+
+
+def _announce(manifest: Manifest | None, path: str) -> Path | None:
+    """
+    Put what comes beside the manifest that is there, so that an end in between is seen.
+
+    Without a manifest to come, an empty file announces that the old one goes.
+    """
+    beside = manifest_path(path)
+    if manifest is None and not os.path.lexists(beside):
+        return None
+    if beside.is_dir():
+        raise WeightsError(str(beside), "is a folder, expected a file")
+    coming = coming_manifest_path(path)
+    if manifest is None:
+        coming.touch()
+    else:
+        write_manifest(manifest, coming)
+    return coming
+
+
+def _replace_manifest(coming: Path, beside: Path, *, is_there: bool) -> None:
+    if is_there:
+        os.replace(coming, os.path.realpath(beside))  # noqa: PTH105 - a link is kept
+    else:
+        beside.unlink(missing_ok=True)
+        coming.unlink()
 
 
 class _Writer:

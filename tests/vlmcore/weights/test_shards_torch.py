@@ -24,47 +24,52 @@ from vlmcore.weights.modules import load_tensors
 from vlmcore.weights.ranges import RangeReader
 from vlmcore.weights.shards import load_shards
 
-rank, store, path, what = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
+rank, store, whole = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-dist.init_process_group(
-    "gloo", init_method=f"file://{store}", rank=rank, world_size=2,
-    timeout=datetime.timedelta(seconds=60),
-)
-submit, calls = RangeReader.submit, []
+submit, calls, what = RangeReader.submit, [], ""
 def failing(self, *part):
     calls.append(part)
     if rank == 1 and len(calls) > 3:
         if what == "dies":
             os._exit(3)
-        raise WeightsError("disk", "is on fire")
+        if what == "fails":
+            raise WeightsError("disk", "is on fire")
     return submit(self, *part)
-if what in ("fails", "dies"):
-    RangeReader.submit = failing
-if what == "differs" and rank == 1:
-    path += ".other"
-if what == "is gone" and rank == 1:
-    path += ".gone"
+RangeReader.submit = failing
 budget = ReadBudget(staging_bytes=1 << 18, readers=2, chunk_bytes=1 << 14)
-dtype = torch.float32 if what == "converts" else None
-try:
-    loaded = load_shards(path, budget=budget, dtype=dtype)
-except WeightsError as error:
-    print(type(error).__name__, error)
-else:
-    expected = load_tensors(path, dtype=dtype)
-    same = all(
-        loaded[n].dtype == t.dtype and loaded[n].shape == t.shape
-        and torch.equal(loaded[n].reshape(-1).view(torch.uint8), t.reshape(-1).view(torch.uint8))
-        for n, t in expected.items()
+for what in sys.argv[4:]:
+    calls.clear()
+    dist.init_process_group(
+        "gloo", init_method=f"file://{store}.{what}", rank=rank, world_size=2,
+        timeout=datetime.timedelta(seconds=60),
     )
-    read = loaded.report.plain_bytes + loaded.report.direct_bytes
-    print(same, loaded.keys() == expected.keys(), read, loaded.report.payload_bytes)
+    path = whole + {"differs": ".other", "is_gone": ".gone"}.get(what, "") * rank
+    dtype = torch.float32 if what == "converts" else None
+    try:
+        loaded = load_shards(path, budget=budget, dtype=dtype)
+    except WeightsError as error:
+        print(what, type(error).__name__, error, flush=True)
+    else:
+        expected = load_tensors(path, dtype=dtype)
+        same = all(
+            loaded[n].dtype == t.dtype and loaded[n].shape == t.shape
+            and torch.equal(
+                loaded[n].reshape(-1).view(torch.uint8), t.reshape(-1).view(torch.uint8)
+            )
+            for n, t in expected.items()
+        )
+        read = loaded.report.plain_bytes + loaded.report.direct_bytes
+        names = loaded.keys() == expected.keys()
+        print(what, same, names, read, loaded.report.payload_bytes, flush=True)
+    if what != "dies":
+        dist.destroy_process_group()
 os._exit(0)  # a group whose other rank is gone does not end well
 """
+WHATS = ("loads", "converts", "fails", "is_gone", "differs", "dies")
 
 
-@pytest.fixture
-def checkpoint(tmp_path) -> Path:
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
     """A file of some hundred KiB, with what is hard about tensors."""
     torch.manual_seed(6)
     weights = {
@@ -75,22 +80,27 @@ def checkpoint(tmp_path) -> Path:
         "flags": torch.tensor([True, False]),
         **{f"tiny.{i}": torch.randn(i + 1, dtype=torch.float64) for i in range(30)},
     }
-    save_file(weights, tmp_path / "m.safetensors")
-    save_file({**weights, "flags": torch.ones(2)}, tmp_path / "m.safetensors.other")
-    return tmp_path / "m.safetensors"
+    path = tmp_path_factory.mktemp("ranks") / "m.safetensors"
+    save_file(weights, path)
+    save_file({**weights, "flags": torch.ones(2)}, f"{path}.other")
+    return path
 
 
-def run_ranks(checkpoint: Path, what: str) -> list[str]:
-    """Run two ranks, and return what each printed."""
-    store = checkpoint.with_name("store")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+@pytest.fixture(scope="module")
+def told(checkpoint) -> dict[str, list[str]]:
+    """
+    What each of two ranks says of each load.
+
+    They make all of them, a group for each: to start a process with torch takes seconds.
+    """
+    words = [str(checkpoint.with_name("store")), str(checkpoint), *WHATS]
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-c", RANK, str(rank), str(store), str(checkpoint), what],
+            [sys.executable, "-c", RANK, str(rank), *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=environment,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
         for rank in range(2)
     ]
@@ -99,16 +109,21 @@ def run_ranks(checkpoint: Path, what: str) -> list[str]:
     finally:
         for rank in ranks:
             rank.kill()
-    assert what == "dies" or [0, 0] == [rank.returncode for rank in ranks], ended
-    return [out.strip() for out, _ in ended]
+    assert [0, 3] == [rank.returncode for rank in ranks], ended
+    said: dict[str, list[str]] = {}
+    for out, _ in ended:
+        for line in out.splitlines():
+            what, _, words_of_it = line.partition(" ")
+            said.setdefault(what, []).append(words_of_it)
+    return said
 
 
 @pytest.mark.parametrize("what", ["loads", "converts"])
-def test_ranks_get_the_same_bytes_and_read_each_once(checkpoint, what) -> None:
+def test_ranks_get_the_same_bytes_and_read_each_once(told, what) -> None:
     """
     As one that loads alone; together they read hardly more than there is.
     """
-    words = [answer.split() for answer in run_ranks(checkpoint, what)]
+    words = [answer.split() for answer in told[what]]
 
     assert [["True", "True"]] * 2 == [each[:2] for each in words]
     read, payload = [int(each[2]) for each in words], int(words[0][3])
@@ -116,40 +131,43 @@ def test_ranks_get_the_same_bytes_and_read_each_once(checkpoint, what) -> None:
     assert min(read) > payload // 4
 
 
-def test_the_failure_of_one_rank_ends_all(checkpoint) -> None:
+def test_the_failure_of_one_rank_ends_all(told) -> None:
     """
     With its words, and no rank waits for ever.
     """
-    other, failed = run_ranks(checkpoint, "fails")
+    other, failed = told["fails"]
 
     assert "WeightsError disk: is on fire" == failed
     assert "rank 1 cannot load it (WeightsError: disk: is on fire)" in other
 
 
-def test_a_rank_that_dies_ends_the_others(checkpoint) -> None:
+def test_a_rank_that_dies_ends_the_others(told) -> None:
     """
     They are told that it is gone.
     """
-    other, _ = run_ranks(checkpoint, "dies")
+    (other,) = told["dies"]
 
     assert "another rank is gone" in other
 
 
-def test_a_rank_that_cannot_open_its_file_ends_all(checkpoint) -> None:
+def test_a_rank_that_cannot_open_its_file_ends_all(told) -> None:
     """
     Before anything is read.
     """
-    other, failed = run_ranks(checkpoint, "is gone")
+    other, failed = told["is_gone"]
 
     assert failed.startswith("WeightsError")
     assert "rank 1 cannot load it (WeightsError: " in other
 
 
-def test_ranks_with_different_files_are_told(checkpoint) -> None:
+def test_ranks_with_different_files_are_told(told) -> None:
     """
     Each of them: tensors of two checkpoints are not mixed.
     """
-    for answer in run_ranks(checkpoint, "differs"):
+    answers = told["differs"]
+
+    assert 2 == len(answers)
+    for answer in answers:
         assert "has other files, other tensors of them, or another budget" in answer
 
 

@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden.weights.cases import BOTH, SHAPES, all_dtypes, numbers, one_dtype
-from vlmcore.errors import ContractError, WeightsCancelledError, WeightsError
+from vlmcore.errors import ContractError, CorruptWeightsError, WeightsCancelledError, WeightsError
 from vlmcore.weights.dtypes import DType
-from vlmcore.weights.manifest import manifest_path, read_manifest
+from vlmcore.weights.manifest import coming_manifest_path, manifest_path, read_manifest
 from vlmcore.weights.opening import open_files
+from vlmcore.weights.verifying import verify
 from vlmcore.weights.writing import write_pack, write_safetensors
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "weights"
@@ -364,3 +368,60 @@ def test_a_tensor_by_the_name_that_safetensors_keep_is_not_written(tmp_path: Pat
         write_safetensors(tensors, tmp_path / "m.safetensors")
     with open_files(write_pack(tensors, tmp_path / "m.flashpack").path) as files:
         assert ["__metadata__"] == list(files.index)
+
+
+REPLACING = """
+import os, signal, sys
+import numpy as np
+from vlmcore.weights import writing
+writing._replace_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+writing.write_pack({"w": np.full(int(sys.argv[2]), 2, np.float32)}, sys.argv[1],
+                   manifest=sys.argv[3] == "yes")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@pytest.mark.parametrize("elements", [4, 5])
+@pytest.mark.parametrize("manifest", ["yes", "no"])
+def test_a_writer_that_is_killed_between_file_and_manifest_is_told_and_no_corruption(
+    elements: int, manifest: str, tmp_path: Path
+) -> None:
+    """
+    The new file lies beside the old manifest, which the manifest that waits shows.
+    """
+    path = tmp_path / "m.flashpack"
+    write_pack({"w": np.ones(4, np.float32)}, path)
+    words = [sys.executable, "-c", REPLACING, str(path), str(elements), manifest]
+    assert -signal.SIGKILL == subprocess.run(words, check=False, timeout=60).returncode
+    with open_files(path) as files, pytest.raises(WeightsError, match="before it had") as error:
+        verify(files)
+    assert not isinstance(error.value, CorruptWeightsError)
+    assert "'m.flashpack.manifest.json.new' is still there; write the file again" in str(
+        error.value
+    )
+    write_pack({"w": np.ones(elements, np.float32)}, path)
+    assert [path, manifest_path(path)] == sorted(tmp_path.iterdir())
+    with open_files(path) as files:
+        assert 1 == verify(files).tensors
+
+
+def test_a_file_that_is_whole_is_so_whatever_waits_beside_it(tmp_path: Path) -> None:
+    """
+    A writer that was ended before it replaced anything left the old file and its manifest.
+    """
+    path = tmp_path / "m.flashpack"
+    write_pack({"w": np.ones(4, np.float32)}, path)
+    coming_manifest_path(path).touch()
+    with open_files(path) as files:
+        assert 1 == verify(files).tensors
+
+
+def test_a_manifest_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    """
+    As the file does: what it leads to is replaced.
+    """
+    path, elsewhere = tmp_path / "m.flashpack", tmp_path / "elsewhere.json"
+    manifest_path(path).symlink_to(elsewhere)
+    written = write_pack({"w": np.ones(4, np.float32)}, path)
+    assert manifest_path(path).is_symlink()
+    assert written.manifest == read_manifest(elsewhere)
