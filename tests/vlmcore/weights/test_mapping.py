@@ -62,6 +62,21 @@ def test_a_mapping_outlives_its_descriptor_and_keeps_its_changes(tmp_path: Path)
     assert 0 == map_file(-1, 0).size
 
 
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="has none")
+def test_large_pages_are_asked_for(tmp_path: Path) -> None:
+    """
+    The system notes it with the mapping; whether there are any is for its file system to say.
+    """
+    path = tmp_path / "file"
+    path.write_bytes(bytes(8192))
+    with path.open("rb") as file:
+        mapped = map_file(file.fileno(), 8192)
+    said = Path("/proc/self/smaps").read_text(encoding="utf-8").partition(f"{path}\n")[2]
+    flags = next(line for line in said.splitlines() if line.startswith("VmFlags"))
+    assert "hg" in flags.split()
+    assert 8192 == mapped.size
+
+
 def test_a_page_that_the_disk_does_not_give_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

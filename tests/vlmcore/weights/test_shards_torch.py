@@ -65,7 +65,7 @@ for what in sys.argv[4:]:
         dist.destroy_process_group()
 os._exit(0)  # a group whose other rank is gone does not end well
 """
-WHATS = ("loads", "converts", "fails", "is_gone", "differs", "dies")
+LOADS = ("loads", "converts", "fails", "is_gone", "differs", "dies")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def told(checkpoint) -> dict[str, list[str]]:
 
     They make all of them, a group for each: to start a process with torch takes seconds.
     """
-    words = [str(checkpoint.with_name("store")), str(checkpoint), *WHATS]
+    words = [str(checkpoint.with_name("store")), str(checkpoint), *LOADS]
     ranks = [
         subprocess.Popen(
             [sys.executable, "-c", RANK, str(rank), *words],
