@@ -12,7 +12,7 @@ from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
 from vlmcore.vlm.detector import Detector
 from vlmcore.vlm.detector_catalog import DEFAULT_DETECTOR
-from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement, WeightLoading
+from vlmcore.vlm.placement import Attention, Decoding, Dtype, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.predictor import Predictor
 from vlmcore.vlm.remote.providers import names_a_server
 from vlmcore.vlm.residency import PROCESS, Residency
@@ -32,6 +32,7 @@ def load_predictor(
     attention: Attention | str = Attention.AUTO,
     weights: WeightLoading | str = WeightLoading.TRANSFORMERS,
     weights_budget_bytes: int | None = None,
+    decoding: Decoding | str = Decoding.AS_LOADED,
     chat_template: str | None = None,
     revision: str | None = None,
     residency: Residency | None = None,
@@ -60,6 +61,8 @@ def load_predictor(
             memory; or ``"lazy"``, when a module needs them, within a budget. The last three read
             packs too, as ``model.flashpack`` beside the ``config.json``.
         weights_budget_bytes: What the weights may take at once with ``"lazy"``.
+        decoding: What the steps of one token read: the weights ``"as_loaded"``; or, on a CPU, copies
+            of them in ``"float16"``, for half as much memory again.
         chat_template: A Jinja chat template that takes the place of the model's own.
         revision: A branch, tag or commit, for models of the hub.
         residency: Whose memory the model lives in; the process's own where none is given.
@@ -85,6 +88,7 @@ def load_predictor(
         attention=_choice("attention", attention, Attention),
         weights=_choice("weights", weights, WeightLoading),
         weights_budget_bytes=weights_budget_bytes,
+        decoding=_choice("decoding", decoding, Decoding),
     )
     _require_kind("chat_template", chat_template, str, "a Jinja template as text")
     _require_kind("residency", residency, Residency, "a Residency")

@@ -10,7 +10,7 @@ import attrs
 from vlmcore._arrays import require_count
 from vlmcore.errors import ContractError
 
-__all__ = ["Attention", "Dtype", "MemoryMode", "Placement", "WeightLoading"]
+__all__ = ["Attention", "Decoding", "Dtype", "MemoryMode", "Placement", "WeightLoading"]
 
 _DEVICE = re.compile(r"(auto|cpu|mps|(cuda|xpu)(:[0-9]{1,3})?)")
 
@@ -50,6 +50,13 @@ class WeightLoading(enum.Enum):
     LAZY = "lazy"  # when a module needs them, within a budget
 
 
+class Decoding(enum.Enum):
+    """What the steps of one token read; an answer is such steps, after its prompt was read."""
+
+    AS_LOADED = "as_loaded"  # the weights as they were loaded
+    FLOAT16 = "float16"  # copies of the language weights in float16, on the CPU
+
+
 @attrs.frozen(kw_only=True)
 class Placement:
     """
@@ -63,6 +70,7 @@ class Placement:
         attention: The attention implementation.
         weights: How the weights are loaded.
         weights_budget_bytes: What weights that are loaded lazily may take at once.
+        decoding: What the steps of one token read.
     """
 
     device: str = "auto"
@@ -71,6 +79,7 @@ class Placement:
     attention: Attention = Attention.AUTO
     weights: WeightLoading = WeightLoading.TRANSFORMERS
     weights_budget_bytes: int | None = None
+    decoding: Decoding = Decoding.AS_LOADED
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
@@ -102,6 +111,12 @@ class Placement:
             )
         if self.weights_budget_bytes is not None:
             require_count(weights_budget_bytes=self.weights_budget_bytes)
+        if self.decoding is Decoding.FLOAT16 and self.weights is WeightLoading.LAZY:
+            raise ContractError(
+                "decoding",
+                "got 'float16' together with weights='lazy', expected one or the other: copies of "
+                "weights that come and go would not go",
+            )
 
 
 _CHOICES = {
@@ -109,4 +124,5 @@ _CHOICES = {
     "memory": MemoryMode,
     "attention": Attention,
     "weights": WeightLoading,
+    "decoding": Decoding,
 }

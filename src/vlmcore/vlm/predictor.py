@@ -29,6 +29,8 @@ class PredictorInfo:
         memory: The memory mode, as in `vlmcore.vlm.placement.MemoryMode`.
         attention: The attention implementation in use.
         supports_video: Whether frames reach the model as a video, not as single images.
+        decoding: What its steps of one token read, as in `vlmcore.vlm.placement.Decoding`, and how
+            close that is.
     """
 
     model: str
@@ -39,6 +41,7 @@ class PredictorInfo:
     memory: str
     attention: str
     supports_video: bool
+    decoding: str = "as_loaded"
 
 
 class GenerationStream(Iterator[str]):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Container
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,25 +14,21 @@ import attrs
 import torch
 import transformers
 
-from vlmcore.errors import (
-    ModelError,
-    ModelMemoryError,
-    UnsupportedModelError,
-    VlmcoreError,
-    WeightsBudgetError,
-    WeightsError,
-)
+from vlmcore.errors import ModelError, UnsupportedModelError
 from vlmcore.vlm.backends import _hub
+from vlmcore.vlm.backends._failures import failures_named
 from vlmcore.vlm.backends._placing import (
     check_requirements,
     choose_device,
     choose_dtype,
     free_bytes,
     needed_bytes,
+    require_copies,
     require_room,
 )
 from vlmcore.vlm.backends._processors import open_processor
 from vlmcore.vlm.backends._quietly import quietly
+from vlmcore.vlm.backends._steps import StepCopies
 from vlmcore.vlm.backends._weights import IncompleteError, load_by_ourselves, require_loadable
 from vlmcore.vlm.checkpoint import (
     PACK,
@@ -42,7 +38,7 @@ from vlmcore.vlm.checkpoint import (
     read_config,
     read_pack,
 )
-from vlmcore.vlm.placement import Attention, MemoryMode, Placement, WeightLoading
+from vlmcore.vlm.placement import Attention, Decoding, MemoryMode, Placement, WeightLoading
 from vlmcore.vlm.sources import ModelSource
 from vlmcore.weights.lazy import LazyWeights
 
@@ -95,6 +91,7 @@ class OpenedModel:
         supports_video: Whether the processor takes the frames of a video as such.
         generate: What writes: the model's own ``generate``, or what takes its arguments.
         lazy: Its weights, where they come and go.
+        copies: Copies of its weights that steps of one token read.
         turn: Held while the model generates: it answers one call after the other.
     """
 
@@ -107,6 +104,7 @@ class OpenedModel:
     supports_video: bool
     generate: Any = None
     lazy: LazyWeights | None = None
+    copies: StepCopies | None = None
     turn: threading.Lock = attrs.field(factory=threading.Lock)
 
     @property
@@ -118,7 +116,8 @@ class OpenedModel:
             return self.lazy.pool.budget_bytes
         tensors = (*self.model.parameters(), *self.model.buffers())
         storages = {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors}
-        return sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+        held = sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+        return held + (0 if self.copies is None else self.copies.nbytes)
 
     def free(self) -> None:
         """
@@ -130,6 +129,8 @@ class OpenedModel:
         model, self.model, self.processor, self.generate = self.model, None, None, None
         if model is None:
             return
+        if self.copies is not None:
+            self.copies.drop()
         if self.lazy is not None:
             self.lazy.close()
         else:
@@ -198,10 +199,12 @@ def open_model(
     require_loadable(name, config.to_dict(), placement, device)
     checkpoint = _checkpoint(name, folder, placement)
     dtype, reason = _dtype(device, placement, checkpoint)
+    require_copies(name, placement, dtype)
     needed = _needed(checkpoint, dtype, placement)
     require_room(name, needed, device)
-    with _one_at_a_time, quietly(), _failures_named(name, needed, device):
+    with _one_at_a_time, quietly(), failures_named(name, needed, device):
         model, lazy = _load(folder, config, placement, device, dtype=dtype, kind=kind)
+        copies = StepCopies(model) if placement.decoding is Decoding.FLOAT16 else None
     return OpenedModel(
         model=model,
         processor=processor,
@@ -212,6 +215,7 @@ def open_model(
         supports_video=getattr(processor, "video_processor", None) is not None,
         generate=getattr(model, "generate", None),  # detectors have none
         lazy=lazy,
+        copies=copies,
     )
 
 
@@ -223,6 +227,8 @@ def _checkpoint(name: str, folder: Path, placement: Placement) -> Checkpoint:
 
 def _needed(checkpoint: Checkpoint, dtype: torch.dtype, placement: Placement) -> int:
     needed = needed_bytes(checkpoint, dtype, placement.memory)
+    if placement.decoding is Decoding.FLOAT16:
+        needed += needed_bytes(checkpoint, torch.float16, placement.memory)
     return min(needed, placement.weights_budget_bytes or needed)
 
 
@@ -315,35 +321,3 @@ def _quantization(memory: MemoryMode, dtype: torch.dtype) -> Any:
     return _library.BitsAndBytesConfig(
         load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
     )
-
-
-@contextmanager
-def _failures_named(name: str, needed: int, device: torch.device) -> Iterator[None]:
-    """Name the model in whatever transformers and PyTorch raise while loading."""
-    try:
-        yield
-    except WeightsBudgetError as error:
-        raise ModelMemoryError(
-            name, str(error), error.needed_bytes, error.available_bytes
-        ) from error
-    except WeightsError as error:
-        raise ModelError(name, str(error)) from error
-    except VlmcoreError:
-        raise
-    except IncompleteError as error:
-        raise ModelError(name, str(error)) from error
-    except Exception as error:
-        line = str(error).strip().partition("\n")[0]
-        if _is_out_of_memory(error):
-            problem = f"memory ran out on {device} while loading ({line})"
-            raise ModelMemoryError(name, problem, needed, free_bytes(device)) from error
-        version = transformers.__version__
-        problem = f"transformers {version} cannot load it ({type(error).__name__}: {line})"
-        raise ModelError(name, problem) from error
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-        return True
-    # The allocator of the host has no error class of its own.
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)

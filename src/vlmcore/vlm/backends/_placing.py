@@ -16,7 +16,7 @@ from vlmcore.errors import (
     UnsupportedModelError,
 )
 from vlmcore.vlm.checkpoint import Checkpoint
-from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
+from vlmcore.vlm.placement import Attention, Decoding, Dtype, MemoryMode, Placement
 
 __all__ = [
     "check_requirements",
@@ -25,6 +25,7 @@ __all__ = [
     "free_bytes",
     "needed_bytes",
     "present_devices",
+    "require_copies",
     "require_room",
 ]
 
@@ -75,7 +76,7 @@ def choose_device(placement: Placement) -> torch.device:
 
 def check_requirements(model: str, placement: Placement, device: torch.device) -> None:
     """
-    Require what the memory mode and the attention need, before anything is downloaded.
+    Require what a placement needs of the device and of packages, before anything is downloaded.
 
     Raises:
         UnsupportedModelError: If the device cannot do it, or flash-attn is not installed.
@@ -94,6 +95,9 @@ def check_requirements(model: str, placement: Placement, device: torch.device) -
             raise MissingDependencyError("accelerate", "quantized")
     if placement.attention is Attention.FLASH_2:
         _check_flash_attention(model, placement, device)
+    if placement.decoding is Decoding.FLOAT16 and device.type != "cpu":
+        problem = f"decoding='float16' is for the CPU, and it would run on {device}; use dtype="
+        raise UnsupportedModelError(model, f"{problem}'float16'")
 
 
 def _check_flash_attention(model: str, placement: Placement, device: torch.device) -> None:
@@ -180,6 +184,19 @@ def _computes_in(device: torch.device, dtype: torch.dtype) -> bool:
 def needed_bytes(checkpoint: Checkpoint, dtype: torch.dtype, memory: MemoryMode) -> int:
     """Estimate what the weights hold once they are loaded; answering takes more."""
     return checkpoint.nbytes_as(_QUANTIZED_BYTES.get(memory, dtype.itemsize))
+
+
+def require_copies(model: str, placement: Placement, dtype: torch.dtype) -> None:
+    """
+    Require that copies for the steps of one token are smaller than the weights.
+
+    Raises:
+        UnsupportedModelError: If they are not.
+    """
+    if placement.decoding is Decoding.FLOAT16 and dtype is not torch.float32:
+        loaded = str(dtype).removeprefix("torch.")
+        problem = f"decoding='float16' copies weights in float32, and these are in {loaded}"
+        raise UnsupportedModelError(model, f"{problem}; use dtype='float32'")
 
 
 def free_bytes(device: torch.device) -> int | None:

@@ -292,6 +292,7 @@ def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) ->
         memory=placement.memory.value,
         attention=opened.attention,
         supports_video=opened.supports_video,
+        decoding=placement.decoding.value if opened.copies is None else opened.copies.report,
     )
 
 
