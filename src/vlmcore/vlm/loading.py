@@ -61,8 +61,8 @@ def load_predictor(
             memory; or ``"lazy"``, when a module needs them, within a budget. The last three read
             packs too, as ``model.flashpack`` beside the ``config.json``.
         weights_budget_bytes: What the weights may take at once with ``"lazy"``.
-        decoding: What the steps of one token read: the weights ``"as_loaded"``; or, on a CPU, copies
-            of them in ``"float16"``, for half as much memory again.
+        decoding: What the steps of one token read: the weights ``"as_loaded"``; or, on a CPU,
+            copies of them in ``"float16"``, for half as much memory again.
         chat_template: A Jinja chat template that takes the place of the model's own.
         revision: A branch, tag or commit, for models of the hub.
         residency: Whose memory the model lives in; the process's own where none is given.

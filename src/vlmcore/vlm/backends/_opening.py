@@ -116,7 +116,7 @@ class OpenedModel:
             return self.lazy.pool.budget_bytes
         tensors = (*self.model.parameters(), *self.model.buffers())
         storages = {tensor.untyped_storage().data_ptr(): tensor for tensor in tensors}
-        held = sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
+        held: int = sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
         return held + (0 if self.copies is None else self.copies.nbytes)
 
     def free(self) -> None:

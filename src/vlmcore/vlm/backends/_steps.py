@@ -60,12 +60,12 @@ class StepCopies:
                 self._copied.append(_Copied(layer, copy))
         self._is_exact = all(each.is_exact for each in self._copied)
         for each in self._copied:
-            each.layer.forward = each
+            vars(each.layer)["forward"] = each  # before that of the class
 
     def drop(self) -> None:
         """Have the layers read their own weights again, and give the copies' memory back."""
         for each in self._copied:
-            del each.layer.forward  # that of the class is behind it
+            del vars(each.layer)["forward"]
         self._copied = []
 
 

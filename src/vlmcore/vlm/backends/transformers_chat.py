@@ -19,6 +19,7 @@ from vlmcore.errors import (
     VlmcoreError,
     WeightsError,
 )
+from vlmcore.vlm.backends._batches import answer_in_batches
 from vlmcore.vlm.backends._calls import (
     Call,
     cancel_tokens,
@@ -144,11 +145,12 @@ class TransformersPredictor:
             prompts: What to ask.
             options: How to answer each.
             cancel: Stops the batch in flight and all that follow.
-            batch_size: How many prompts to give to the model at once.
+            batch_size: How many prompts to give to the model at once, at the most. Where memory
+                runs out, it goes on with half as many.
 
         Raises:
             GenerationError: If the model fails.
-            ModelMemoryError: If its memory does not suffice; a smaller *batch_size* may help.
+            ModelMemoryError: If its memory does not suffice for a single prompt.
             ModelError: If the predictor is closed.
         """
         self._require_open()
@@ -157,13 +159,12 @@ class TransformersPredictor:
         require_count(batch_size=batch_size)
         cancels = cancel_tokens(cancel)
         size = 1 if options.samples and options.seed is not None else batch_size
-        answers: dict[int, Generation] = {}
-        for batch in _alike(prompts, size):
-            batch_prompts = [prompts[i] for i in batch]
-            answered = self._answer(batch_prompts, options, cancels)
-            answers.update(zip(batch, answered, strict=True))
+        answers = answer_in_batches(
+            prompts, size, lambda batch: self._answer(batch, options, cancels)
+        )
         return [
-            self._mended(answers[i], prompt, options, cancels) for i, prompt in enumerate(prompts)
+            self._mended(answer, prompt, options, cancels)
+            for prompt, answer in zip(prompts, answers, strict=True)
         ]
 
     def stream(
@@ -308,16 +309,6 @@ def _answers(opened: OpenedModel, inputs: ModelInputs, call: Call) -> list[Answe
         )
         for in_reasoning in inputs.in_reasoning
     ]
-
-
-def _alike(prompts: Sequence[Prompt], size: int) -> Iterator[list[int]]:
-    """Yield batches of indices: prompts of one batch all have images or none, a video or none."""
-    groups: dict[tuple[bool, bool], list[int]] = {}
-    for index, prompt in enumerate(prompts):
-        kind = (bool(prompt.images), prompt.video is not None)
-        groups.setdefault(kind, []).append(index)
-    for group in groups.values():
-        yield from (group[at : at + size] for at in range(0, len(group), size))
 
 
 @contextmanager

@@ -138,11 +138,11 @@ def test_copies_are_refused_on_other_devices_before_anything_is_read():
 @pytest.mark.parametrize("decoding", ["fp16", "int8", None, 16])
 def test_another_word_for_decoding_is_refused(decoding):
     """The error names the two there are."""
-    with pytest.raises(ContractError, match="expected one of 'as_loaded', 'float16'$"):
+    with pytest.raises(ContractError, match=r"expected one of 'as_loaded', 'float16'$"):
         load_predictor("embedded", decoding=decoding)
 
 
 def test_copies_of_weights_that_come_and_go_are_refused():
     """They would not go."""
-    with pytest.raises(ContractError, match="^decoding: got 'float16' together with"):
+    with pytest.raises(ContractError, match=r"^decoding: got 'float16' together with"):
         Placement(weights=WeightLoading.LAZY, weights_budget_bytes=1, decoding=Decoding.FLOAT16)
