@@ -85,6 +85,7 @@ def parse_footer(footer: bytes, *, file: WeightFile, limits: WeightLimits) -> We
     if version is WeightFormat.FLASHPACK_V4:
         _require_totals(head, blocks, payload_bytes)
     _require_layout(records, blocks, align)
+    records.reverse()
     entries = [_entry(records.pop(), blocks) for _ in range(len(records))]  # none is held twice
     return WeightIndex(format=version, files=(file,), entries=entries)
 
@@ -253,9 +254,9 @@ def _next_multiple(number: int, of: int) -> int:
 def _require_keys(value: Any, where: str, keys: tuple[str, ...]) -> None:
     if not isinstance(value, dict):
         raise ContractError(where, f"got {type(value).__name__}, expected an object")
-    missing = [key for key in keys if key not in value]
-    if missing:
-        raise ContractError(where, f"got no {missing[0]!r}, expected {', '.join(keys)}")
+    for key in keys:
+        if key not in value:
+            raise ContractError(where, f"got no {key!r}, expected {', '.join(keys)}")
 
 
 def _whole(values: dict[str, Any], key: str, where: str = "footer") -> int:
