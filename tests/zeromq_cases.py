@@ -256,7 +256,7 @@ class Scripted:
             self._context.term()
 
     def _answer(self, parts: list[bytes]) -> None:
-        peer, empty, frame = parts
+        peer, *envelope, frame = parts
         request = decode_frame(frame, kind=FrameKind.REQUEST)
         self.peers.add(peer)
         self.asked.append(request["endpoint"])
@@ -267,7 +267,7 @@ class Scripted:
             answer = answer()
         if answer is not None:
             frames = [answer] if isinstance(answer, bytes) else answer
-            self._router.send_multipart([peer, empty, *frames])
+            self._router.send_multipart([peer, *envelope, *frames])
 
 
 def dies() -> bytes:

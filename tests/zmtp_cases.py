@@ -7,7 +7,7 @@ import struct
 from vlmcore_robotics.wire._zmtp_frames import COMMAND, frame_head
 from vlmcore_robotics.wire.zmtp import SocketKind, ZmtpConnection, encode_message
 
-__all__ = ["GREETING", "command", "ready", "said_before", "written"]
+__all__ = ["GREETING", "command", "ready", "replied", "said_before", "written"]
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(48)
 
@@ -15,6 +15,11 @@ GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(48)
 def written(*frames: bytes) -> bytes:
     """Write a message."""
     return b"".join(encode_message(frames))
+
+
+def replied(number: int, *frames: bytes) -> bytes:
+    """Write an answer to the *number*-th request that a client of ours sends on a connection."""
+    return written(number.to_bytes(8, "big"), b"", *frames)
 
 
 def command(body: bytes) -> bytes:

@@ -58,7 +58,7 @@ from vlmcore_robotics.wire.ndarrays import ArraySpelling
 from vlmcore_robotics.wire.openpi import OpenPICodec
 from vlmcore_robotics.wire.policy_info import info_from_metadata, metadata_from_info
 from vlmcore_robotics.wire.zmtp import SocketKind, ZmtpConnection
-from zmtp_cases import command, said_before, written
+from zmtp_cases import command, replied, said_before, written
 
 __all__ = ["DECODERS", "Decoder"]
 
@@ -274,7 +274,8 @@ def of_zeromq() -> dict[str, Decoder]:
     message = written(b"", b"\x81\xa6status\xa2ok")
     large = written(b"hop", b"", bytes(256))
     ping, refusal = command(b"\x04PING\0\0ab"), command(b"\x05ERROR\x04busy")
-    answers = (message, ping + message, refusal, large)
+    answer = replied(1, b"\x81\xa6status\xa2ok")
+    answers = (answer, message, ping + answer, refusal, replied(1, bytes(256)))
     greeting = said_before(SocketKind.DEALER)
 
     def hear_request(data: bytes) -> None:

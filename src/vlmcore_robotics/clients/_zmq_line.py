@@ -4,6 +4,13 @@ One connection to a GR00T server without its socket: bytes come in, bytes and an
 It is what a REQ socket of ZeroMQ is to its peer, and connects once. ZeroMQ's own would connect
 again by itself, and send a request to a server that does not know what went before; here that is up
 to who asks.
+
+GR00T has no request ids. But what stands before the empty frame of a request is given back with its
+answer by every REP socket, and by whatever else follows ZeroMQ's rules: so a number stands there,
+and an answer with another one, or with none, is no answer to what was asked.
+
+Source: the envelopes of https://rfc.zeromq.org/spec/28/; libzmq does the same for REQ sockets that
+are set to ``ZMQ_REQ_CORRELATE``.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection
 __all__ = ["ZmqLine"]
 
 _CLOSED = "it closed the connection"
+_MARK_BYTES = 8
 _SMALL = 1 << 11  # bytes of a part that is copied rather than sent by itself
 
 
@@ -39,6 +47,7 @@ class ZmqLine:
         self._policy = policy
         self._session = Session(policy, greeting=False)
         self._asking: Parts | None = None
+        self._asked = 0
         self._answer: bytes | None = None
         self._ending: Exception | None = None
 
@@ -66,7 +75,8 @@ class ZmqLine:
             PolicyProtocolError: If it is not our turn.
         """
         self._session.asked()
-        self._asking = request_message(request)
+        self._asked += 1
+        self._asking = request_message(request, request_mark(self._asked))
 
     def outgoing(self) -> Iterator[bytes | Parts]:
         """Take what is to be sent."""
@@ -122,24 +132,39 @@ class ZmqLine:
             self._end(error)
 
     def _body(self, message: Message) -> bytes:
-        """Take the one frame after the empty one that a REQ socket has before all it sends."""
+        """Take the one frame after the mark of the request and the empty one."""
         if self._asking is not None:
-            raise PolicyProtocolError(self._policy, "it answers before it was asked", "theirs")
+            raise self._fault("it answers before it was asked")
         self._session.answered()
-        if message[0] or len(message) != 2:
-            problem = f"got an answer of the frames {[*map(len, message)]}, expected [0, its bytes]"
-            raise PolicyProtocolError(self._policy, problem, "theirs")
-        return message[1]
+        mark = request_mark(self._asked)
+        if len(message) != 3 or message[1]:
+            sizes = [*map(len, message)]
+            raise self._fault(f"got an answer of the frames {sizes}, expected [8, 0, its bytes]")
+        if message[0] != mark:
+            raise self._fault(
+                f"it answers {message[0].hex()!r:.40}, expected {mark.hex()!r}: "
+                "an answer that came late, or twice"
+            )
+        return message[2]
+
+    def _fault(self, problem: str) -> PolicyProtocolError:
+        return PolicyProtocolError(self._policy, problem, "theirs")
 
     def _end(self, error: Exception) -> None:
         if self._ending is None:
             self._ending = error
 
 
-def request_message(request: Parts) -> Parts:
-    """Write a request after its empty frame, with parts that are small joined."""
+def request_mark(number: int) -> bytes:
+    """Write what stands before a request, the *number*-th of its connection, and its answer."""
+    return number.to_bytes(_MARK_BYTES, "big")
+
+
+def request_message(request: Parts, mark: bytes) -> Parts:
+    """Write a request after its mark and an empty frame, with parts that are small joined."""
     parts: list[Part] = []
-    small: list[Part] = [frame_head(0, MORE), frame_head(sum(map(len, request)))]
+    head, size = frame_head(len(mark), MORE), sum(map(len, request))
+    small: list[Part] = [head, mark, frame_head(0, MORE), frame_head(size)]
     for part in request:
         if len(part) <= _SMALL:
             small.append(part)

@@ -29,7 +29,9 @@ class ZmqPolicy(StreamClient[Parts, bytes]):
     first action. The connection is made at the first call and kept. All of a call, from the wait
     for another one to the last byte of the answer, ends within *timeout_s*. Whatever goes wrong,
     the connection is given up, so that a late answer is never taken for the next one; the next call
-    makes another. A call is not repeated by itself.
+    makes another. A call is not repeated by itself. Each request has a number, which a server that
+    follows ZeroMQ's rules gives back with its answer, as GR00T's does: an answer with another one,
+    since the server answered twice, is refused.
 
     A policy that looks back is shown what was seen in the steps before, by the time of each
     observation; tell those of steps in which nothing is asked to `observe`, as the brokers of

@@ -171,7 +171,7 @@ class GrootLine(Line):
         self.stream.send(_zmtp_bytes.greeting("REQ"))
         _zmtp_bytes.hear_greeting(self.stream)
         self.send(ask_modalities(token=target.token))
-        answer = _zmtp_bytes.read_message(self.stream)
+        answer = _zmtp_bytes.read_message(self.stream).body
         modalities, dialect = read_modalities(answer, policy=_NAME, token=target.token)
         self.spelling = dialect.spelling
         self._codec = _blaming(
@@ -199,14 +199,14 @@ class GrootLine(Line):
         return _zmtp_bytes.message(PIECE, declared=UNBELIEVABLE)
 
     def answer(self, observation: Observation) -> ActionChunk:
-        answer = _zmtp_bytes.read_message(self.stream)
+        answer = _zmtp_bytes.read_message(self.stream).body
         return self._codec.decode_answer(answer, observed_at_s=observation.captured_at_s)
 
     def reset(self) -> bool:
         if not self._codec.dialect.knows_reset:
             return False
         self.send(self._codec.encode_reset())
-        self._codec.decode_reset(_zmtp_bytes.read_message(self.stream))
+        self._codec.decode_reset(_zmtp_bytes.read_message(self.stream).body)
         return True
 
 

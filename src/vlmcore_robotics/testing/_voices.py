@@ -6,7 +6,7 @@ import abc
 import enum
 import json
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
@@ -205,7 +205,14 @@ class HttpVoice(Voice[HttpCall]):
         return HttpResponse(status=200, headers=headers, body=body)
 
 
-class GrootVoice(Voice[GrootEndpoint]):
+class _GrootCall(NamedTuple):
+    """What is asked, and what has to stand before the answer."""
+
+    endpoint: GrootEndpoint
+    envelope: tuple[bytes, ...]
+
+
+class GrootVoice(Voice[_GrootCall]):
     """
     A server of GR00T N1.7.
 
@@ -224,18 +231,19 @@ class GrootVoice(Voice[GrootEndpoint]):
     def greeted(self, stream: Stream) -> None:
         _zmtp_bytes.hear_greeting(stream)
 
-    def hear(self, stream: Stream) -> tuple[Asked, GrootEndpoint]:
-        endpoint, _ = read_call(_zmtp_bytes.read_message(stream), policy=_NAME, token=None)
+    def hear(self, stream: Stream) -> tuple[Asked, _GrootCall]:
+        heard = _zmtp_bytes.read_message(stream)
+        endpoint, _ = read_call(heard.body, policy=_NAME, token=None)
         asked = {
             GrootEndpoint.GET_MODALITY_CONFIG: Asked.METADATA,
             GrootEndpoint.GET_ACTION: Asked.ACTIONS,
         }
-        return asked.get(endpoint, Asked.OTHER), endpoint
+        return asked.get(endpoint, Asked.OTHER), _GrootCall(endpoint, heard.envelope)
 
-    def content_type(self, _call: GrootEndpoint) -> ContentType:
+    def content_type(self, _call: _GrootCall) -> ContentType:
         return ContentType.MESSAGEPACK
 
-    def metadata(self, info: PolicyInfo, _call: GrootEndpoint) -> bytes:
+    def metadata(self, info: PolicyInfo, _call: _GrootCall) -> bytes:
         layout = self._layout
         if info.action_names != layout.action_names:  # streams are all that is said of names
             action = [attrs.evolve(each, key=_OTHER + each.key) for each in layout.action]
@@ -243,7 +251,7 @@ class GrootVoice(Voice[GrootEndpoint]):
         modalities = modalities_of(layout, info.horizon or 1)
         return self._packed(modalities_to_answer(modalities, GrootDialect.N1_7))
 
-    def actions(self, values: Float64Array, names: tuple[str, ...], _call: GrootEndpoint) -> bytes:
+    def actions(self, values: Float64Array, names: tuple[str, ...], _call: _GrootCall) -> bytes:
         prefix = "" if names == self._layout.action_names else _OTHER
         streams, rest = {}, values[np.newaxis].astype(np.float32)
         for stream in self._layout.action[:-1]:
@@ -251,21 +259,22 @@ class GrootVoice(Voice[GrootEndpoint]):
         streams[prefix + self._layout.action[-1].key] = rest  # too much of it, if it is too much
         return self._packed([streams, {}])
 
-    def other(self, call: GrootEndpoint) -> bytes:
-        is_ping = call is GrootEndpoint.PING
+    def other(self, call: _GrootCall) -> bytes:
+        is_ping = call.endpoint is GrootEndpoint.PING
         return self._packed({"status": "ok", "message": "Server is running"} if is_ping else {})
 
-    def framed(self, body: bytes | str, _call: GrootEndpoint) -> bytes:
-        return _zmtp_bytes.message(body.encode() if isinstance(body, str) else body)
+    def framed(self, body: bytes | str, call: _GrootCall) -> bytes:
+        body = body.encode() if isinstance(body, str) else body
+        return _zmtp_bytes.message(body, envelope=call.envelope)
 
-    def failure(self, words: str, call: GrootEndpoint) -> bytes:
+    def failure(self, words: str, call: _GrootCall) -> bytes:
         return self.framed(encode_failure(words), call)
 
-    def oversized(self, _call: GrootEndpoint) -> bytes:
-        return _zmtp_bytes.message(PIECE, declared=UNBELIEVABLE)
+    def oversized(self, call: _GrootCall) -> bytes:
+        return _zmtp_bytes.message(PIECE, envelope=call.envelope, declared=UNBELIEVABLE)
 
-    def endless(self, _call: GrootEndpoint) -> Iterator[bytes]:
-        yield _zmtp_bytes.message(PIECE, more=True)
+    def endless(self, call: _GrootCall) -> Iterator[bytes]:
+        yield _zmtp_bytes.message(PIECE, envelope=call.envelope, more=True)
         while True:
             yield _zmtp_bytes.frame(PIECE, flags=1)
 

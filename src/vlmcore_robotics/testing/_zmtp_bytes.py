@@ -7,14 +7,22 @@ Source: the specification at https://rfc.zeromq.org/spec/23/.
 from __future__ import annotations
 
 import struct
+from typing import NamedTuple
 
 from vlmcore_robotics.testing._streams import Stream
 
-__all__ = ["frame", "greeting", "hear_greeting", "message", "read_message"]
+__all__ = ["Heard", "frame", "greeting", "hear_greeting", "message", "read_message"]
 
 _SIGNATURE = b"\xff" + bytes(8) + b"\x7f"
 _MORE, _LONG, _COMMAND = 1, 2, 4
 _GREETING_BYTES = 64
+
+
+class Heard(NamedTuple):
+    """A request or an answer, and what stood before its empty frame: an answer gives it back."""
+
+    envelope: tuple[bytes, ...]
+    body: bytes
 
 
 def greeting(kind: str) -> bytes:
@@ -46,15 +54,21 @@ def frame(body: bytes, *, flags: int = 0, declared: int | None = None) -> bytes:
     return bytes((flags | _LONG,)) + struct.pack(">Q", size) + body
 
 
-def message(body: bytes, *, declared: int | None = None, more: bool = False) -> bytes:
-    """Write a request or an answer: an empty frame, and *body*, which more may follow."""
-    flags = _MORE if more else 0
-    return frame(b"", flags=_MORE) + frame(body, flags=flags, declared=declared)
+def message(
+    body: bytes,
+    *,
+    envelope: tuple[bytes, ...] = (),
+    declared: int | None = None,
+    more: bool = False,
+) -> bytes:
+    """Write a request or an answer: *envelope*, an empty frame, *body*, and what may follow."""
+    before = b"".join(frame(each, flags=_MORE) for each in (*envelope, b""))
+    return before + frame(body, flags=_MORE if more else 0, declared=declared)
 
 
-def read_message(stream: Stream) -> bytes:
+def read_message(stream: Stream) -> Heard:
     """Read a request or an answer. Heartbeats are answered."""
-    parts = []
+    parts: list[bytes] = []
     while True:
         flags, body = _read_frame(stream)
         if flags & _COMMAND:
@@ -63,7 +77,8 @@ def read_message(stream: Stream) -> bytes:
             continue
         parts.append(body)
         if not flags & _MORE:
-            return b"".join(parts)
+            split = parts.index(b"") if b"" in parts[:-1] else 0
+            return Heard(tuple(parts[:split]), b"".join(parts[split:]))
 
 
 def _named(name: bytes, value: bytes) -> bytes:

@@ -5,6 +5,7 @@ openpi and GR00T have no request ids: an answer belongs to the request before it
 answer to. So an answer that nobody waits for any more, because its time ran out or its request was
 cancelled, would be taken for the answer to the next request: the robot would do what was right two
 frames ago. A `Session` knows when that can happen, and then lets the connection be used no more.
+Only a server that answers twice could still deceive it: to GR00T's, ZeroMQ numbers the requests.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ _KIND, _IDENTITY = b"Socket-Type", b"Identity"
 _TTL_BYTES, _CONTEXT_BYTES = 2, 16  # of a ping
 _MOST_COMMAND_BYTES = 1024
 _MOST_FRAMES = 32  # of a message, its envelope included
+_ENVELOPE_BYTES = 1 << 8  # that may be in a message beside what is limited
 _MOST_UNSENT = 1000  # answers to pings that the peer does not take
 _LONGEST_WORDS = 0xFF
 
@@ -96,7 +97,8 @@ class ZmtpConnection:
     Args:
         kind: What this end is.
         policy: The policy as the caller named it, for errors.
-        max_bytes: How large a message may be, all its frames together.
+        max_bytes: How large a message may be, all its frames together, beside 256 bytes for what
+            leads an answer to who asked.
 
     Attributes:
         max_bytes: The same; set it where larger ones are to come.
@@ -251,7 +253,7 @@ class ZmtpConnection:
         if not self._is_greeted:
             raise self._fault("it sends a message before it says what it is")
         self._size += head.size
-        if self._size > self.max_bytes:
+        if self._size > self.max_bytes + _ENVELOPE_BYTES:
             raise self._fault(
                 f"it sends a message of {self._size} bytes or more, expected at most "
                 f"{self.max_bytes}"

@@ -407,7 +407,7 @@ def test_an_answer_that_is_too_large_ends_the_connection(remote: Make) -> None:
     limits = WireLimits(max_response_bytes=1000, max_metadata_bytes=1000)
     with Scripted({"get_action": [bytes(100_000), action()]}) as server:
         policy = remote(server.url, limits=limits)
-        with pytest.raises(PolicyProtocolError, match="a message of 100000 bytes or more"):
+        with pytest.raises(PolicyProtocolError, match="a message of 100008 bytes or more"):
             policy.infer()
         assert PLAN == policy.infer().values.tolist()
 
@@ -421,7 +421,7 @@ def test_what_a_server_says_of_itself_is_held_to_its_own_limit_before_it_is_held
     """
     limits = WireLimits(max_metadata_bytes=2000)
     with Scripted({question: [bytes(100_000)]}) as server:
-        with pytest.raises(PolicyProtocolError, match="a message of 100000 bytes or more"):
+        with pytest.raises(PolicyProtocolError, match="a message of 100008 bytes or more"):
             remote(server.url, limits=limits).infer()
         assert "get_action" not in server.asked
 

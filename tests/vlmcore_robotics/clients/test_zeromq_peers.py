@@ -15,7 +15,7 @@ import zmq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client_cases import Script, exactly, misbehaving, most_memory, remotes
+from client_cases import Script, exactly, misbehaving, most_memory, remotes, reset
 from vlmcore.errors import PolicyError, PolicyProtocolError, PolicyUnavailableError
 from vlmcore.limits import WireLimits
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
@@ -26,7 +26,7 @@ from vlmcore_robotics.wire._zmtp_frames import MORE, frame_head
 from vlmcore_robotics.wire.frames import FrameKind, encode_frame
 from vlmcore_robotics.wire.zmtp import SocketKind
 from zeromq_cases import CODEC, PLAN, ROBOT, SEEN, Scripted, action, async_client, client
-from zmtp_cases import GREETING, command, said_before, written
+from zmtp_cases import GREETING, command, replied, said_before, written
 
 remote = remotes(client, async_client)
 Make = Callable[..., Any]
@@ -51,6 +51,8 @@ def says(*answers: bytes, before: bytes = START) -> Script:
 
 def hear(connection: socket.socket) -> bytes:
     """Read a request, whatever its size."""
+    assert b"\x01\x08" == exactly(connection, 2)
+    exactly(connection, 8)
     assert b"\x01\x00" == exactly(connection, 2)
     flags = exactly(connection, 1)[0]
     return exactly(connection, int.from_bytes(exactly(connection, 8 if flags & 2 else 1), "big"))
@@ -58,7 +60,7 @@ def hear(connection: socket.socket) -> bytes:
 
 def answers(*then: bytes) -> Script:
     """Play a server that answers the questions, and then says something else."""
-    return says(*(written(b"", each) for each in ANSWERS), *then)
+    return says(*(replied(i, each) for i, each in enumerate(ANSWERS, 1)), *then)
 
 
 @contextmanager
@@ -69,7 +71,8 @@ def served(script: Script) -> Iterator[str]:
 
 def test_what_a_client_says_is_to_the_letter(remote: Make) -> None:
     """
-    As a REQ socket: the greeting and what it is, and after the server's an empty frame each time.
+    As a REQ socket that numbers its requests: the greeting and what it is, and after the server's
+    the number of the request and an empty frame each time.
     """
     heard: list[bytes] = []
 
@@ -169,12 +172,15 @@ def test_a_server_that_refuses_is_told_in_its_words(remote: Make) -> None:
     [
         (written(action()), "got an answer of the frames"),
         (written(b"x", action()), "got an answer of the frames"),
-        (written(b"", action(), b""), "got an answer of the frames"),
-        (written(b""), "got an answer of the frames [0], expected [0, its bytes]"),
+        (replied(3, action(), b""), "got an answer of the frames"),
+        (written(b"", action()), "got an answer of the frames [0, "),
+        (written(b""), "got an answer of the frames [0], expected [8, 0, its bytes]"),
+        (replied(2, action()), "it answers '0000000000000002', expected '0000000000000003'"),
+        (replied(4, action()), "it answers '0000000000000004', expected '0000000000000003'"),
         (frame_head(0, MORE) + frame_head(1 << 62), "a message of 4611686018427387904 bytes"),
         (frame_head(0, MORE) * 40, "a message of more than 32 frames"),
         (b"\x08\x00", "a frame with the flags 8, which has no meaning"),
-        (written(b"", action()) * 2, "nobody waited for"),
+        (replied(3, action()) * 2, "nobody waited for"),
         (b"\x04\x02\x01a" * 5000, "too many small frames at once"),
     ],
 )
@@ -182,7 +188,7 @@ def test_what_is_no_answer_of_zeromq_is_refused(remote: Make, said: bytes, words
     """
     With a connection of its own for the next call, which is served.
     """
-    action_ = written(b"", action())
+    action_ = replied(3, action())
     with misbehaving(answers(said), answers(action_), scheme="tcp") as url:
         policy = remote(url, timeout_s=60)
         try:
@@ -200,7 +206,7 @@ def test_an_answer_without_end_takes_no_memory(remote: Make) -> None:
     """
 
     def endless(connection: socket.socket) -> None:
-        says(*(written(b"", each) for each in ANSWERS), frame_head(0, MORE))(connection)
+        answers(frame_head(0, MORE))(connection)
         while True:
             connection.sendall(frame_head(1 << 18, MORE) + bytes(1 << 18))
 
@@ -209,6 +215,107 @@ def test_an_answer_without_end_takes_no_memory(remote: Make) -> None:
         policy = remote(url, limits=limits, timeout_s=60)
         with pytest.raises(PolicyProtocolError, match="expected at most 1048576"):
             policy.infer(SEEN)
+
+
+def after_a_greeting(connection: socket.socket) -> None:
+    connection.sendall(START[:70])
+
+
+def before_the_modalities(connection: socket.socket) -> None:
+    connection.sendall(START)
+    exactly(connection, len(START))
+    hear(connection)
+
+
+def in_the_modalities(connection: socket.socket) -> None:
+    before_the_modalities(connection)
+    connection.sendall(replied(1, ANSWERS[0])[:40])
+
+
+def in_the_request(connection: socket.socket) -> None:
+    answers()(connection)
+    exactly(connection, 20)
+
+
+def before_the_answer(connection: socket.socket) -> None:
+    answers()(connection)
+    hear(connection)
+
+
+def in_the_answer(connection: socket.socket) -> None:
+    before_the_answer(connection)
+    connection.sendall(replied(3, action())[:40])
+
+
+POINTS: dict[Script, type[PolicyError]] = {
+    after_a_greeting: PolicyUnavailableError,
+    before_the_modalities: PolicyUnavailableError,
+    in_the_modalities: PolicyUnavailableError,
+    in_the_request: PolicyProtocolError,
+    before_the_answer: PolicyProtocolError,
+    in_the_answer: PolicyProtocolError,
+}
+
+
+@pytest.mark.parametrize("ending", [lambda _: None, reset], ids=["closed", "reset"])
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.__name__)
+def test_a_server_that_is_killed_at_any_point_of_a_call_is_reached_again_by_the_next(
+    remote: Make, point: Script, ending: Script
+) -> None:
+    """
+    Also while the request, which is larger than what the kernel holds, is being sent.
+    """
+    camera = attrs.evolve(ROBOT.cameras[0], height_px=1024, width_px=1024)
+    robot = attrs.evolve(ROBOT, cameras=[camera])
+    seen = attrs.evolve(SEEN, images={"front": np.zeros((1024, 1024, 3), np.uint8)})
+
+    def killed(connection: socket.socket) -> None:
+        point(connection)
+        ending(connection)
+
+    with misbehaving(killed, answers(replied(3, action())), scheme="tcp", rcvbuf=1 << 11) as url:
+        policy = remote(url, embodiment=robot, timeout_s=60)
+        with pytest.raises(POINTS[point], match="it hung up before"):
+            policy.infer(seen)
+        assert PLAN == policy.infer(seen).values.tolist()
+
+
+def test_a_second_answer_that_comes_late_is_not_taken_for_the_next(remote: Make) -> None:
+    """
+    It comes when the next answer is awaited: nothing but its number tells that it is none.
+    """
+
+    def twice(connection: socket.socket) -> None:
+        answers(replied(3, action()))(connection)
+        hear(connection)
+        connection.sendall(replied(3, action([[1.0] * 3] * 2)))
+
+    with misbehaving(twice, answers(replied(3, action())), scheme="tcp") as url:
+        policy = remote(url, timeout_s=60)
+        assert PLAN == policy.infer(SEEN).values.tolist()
+        with pytest.raises(PolicyProtocolError, match="an answer that came late, or twice"):
+            policy.infer(SEEN)
+        assert PLAN == policy.infer(SEEN).values.tolist()
+
+
+@pytest.mark.parametrize("kind", [zmq.REP, zmq.ROUTER], ids=["REP", "ROUTER"])
+def test_a_server_of_libzmq_gives_the_number_of_a_request_back(remote: Make, kind: int) -> None:
+    """
+    GR00T's own server is a REP socket, which never sees the number.
+    """
+    with zmq.Context() as context, context.socket(kind) as server:
+        port = server.bind_to_random_port("tcp://127.0.0.1")
+
+        def serve() -> None:
+            for answer in (*ANSWERS, action(), action()):
+                *envelope, _ = server.recv_multipart()
+                server.send_multipart([*envelope, answer])
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        policy = remote(f"127.0.0.1:{port}", timeout_s=60)
+        assert [PLAN] * 2 == [policy.infer(SEEN).values.tolist() for _ in range(2)]
+        thread.join(10)
 
 
 @pytest.mark.parametrize("most", [1, 7, 4000])
@@ -221,12 +328,13 @@ def test_an_answer_may_come_in_any_pieces(most: int) -> None:
     line = ZmqLine("arm", max_bytes=len(body))
     line.ask(Parts((b"\x80",)))
     sent = all_of(line)
-    said = START + ping + written(b"", body)[:2] + ping + written(b"", body)[2:]
+    answer = replied(1, body)
+    said = START + ping + answer[:10] + ping + answer[10:]
     for i in range(0, len(said), most):
         assert line.take() is None
         line.feed(said[i : i + most])
         sent += all_of(line)
-    pong, asked = command(b"\x04PONGx"), written(b"", b"\x80")
+    pong, asked = command(b"\x04PONGx"), replied(1, b"\x80")
     assert body == line.take()
     assert sent.startswith(said_before(SocketKind.REQ))
     assert (2, 1) == (sent.count(pong), sent.count(asked))
@@ -244,8 +352,8 @@ def test_a_large_request_leaves_in_one_piece_and_is_not_copied() -> None:
     list(line.outgoing())
     line.ask(request)
     (piece,) = line.outgoing()
-    assert written(b"", b"".join(request)) == b"".join(piece)
-    assert [2 + 9 + 5, 1 << 20, 9, 1 << 20, 3] == [*map(len, piece)]
+    assert replied(1, b"".join(request)) == b"".join(piece)
+    assert [10 + 2 + 9 + 5, 1 << 20, 9, 1 << 20, 3] == [*map(len, piece)]
     assert piece[1] is pixels
 
 
@@ -275,7 +383,7 @@ def test_what_a_line_is_told_last_is_what_it_raises() -> None:
     line.feed(START)
     assert Stage.METADATA is line.stage
     line.feed(b"")
-    line.feed(written(b"", b"x"))
+    line.feed(replied(1, b"x"))
     with pytest.raises(HangUpError, match="it closed the connection"):
         line.take()
     assert not line.is_usable
@@ -315,7 +423,7 @@ def test_a_call_holds_at_most_twice_what_is_sent_and_comes(remote: Make) -> None
         kind=FrameKind.RESPONSE,
         spelling=CODEC.dialect.spelling,
     )
-    with served(answers(*[written(b"", info)] * 2)) as url:
+    with served(answers(replied(3, info), replied(4, info))) as url:
         policy = remote(url, embodiment=robot, timeout_s=60)
         policy.infer(seen)
         peak = most_memory(lambda: policy.infer(seen))

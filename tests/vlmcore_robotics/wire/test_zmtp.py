@@ -136,9 +136,9 @@ def test_what_is_large_is_held_once() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (frame_head(101), "a message of 101 bytes or more, expected at most 100"),
+        (frame_head(357), "a message of 357 bytes or more, expected at most 100"),
         (frame_head((1 << 64) - 1), "a message of 18446744073709551615 bytes"),
-        (frame_head(60, MORE) + bytes(60) + frame_head(60), "a message of 120 bytes or more"),
+        (frame_head(90, MORE) + bytes(90) + frame_head(270), "a message of 360 bytes or more"),
         ((frame_head(0, MORE)) * 33, "a message of more than 32 frames"),
         (frame_head(1025, COMMAND), "a command of 1025 bytes, expected at most 1024"),
         (command(b"\x07NOTHING") * 1025, "too many small frames at once"),
