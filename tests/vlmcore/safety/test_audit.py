@@ -42,6 +42,13 @@ def test_nan_is_counted_once_and_as_that_alone() -> None:
     )
 
 
+def test_where_steps_lead_is_kept_where_one_leads_out_only() -> None:
+    """
+    Whatever else is found.
+    """
+    assert audit([[2.0]], space(JOINT), last_command=[0.0]).reached is None
+
+
 def test_a_jump_behind_nan_is_seen() -> None:
     """
     It is held against what holding would have sent.

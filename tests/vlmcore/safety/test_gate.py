@@ -498,6 +498,17 @@ def test_what_was_cut_off_is_drawn_as_far_as_it_goes() -> None:
     assert "Vetted" in came._repr_html_()
 
 
+MOVING = ActionDim(
+    name="dx",
+    reference=Reference.DELTA,
+    low=-1,
+    high=1,
+    max_step=1,
+    position_low=0,
+    position_high=1,
+)
+
+
 class Keys(dict):
     """A mapping that says it has keys which it has not."""
 
@@ -513,18 +524,24 @@ def test_keys_that_lie_are_told_in_a_sentence(field: str) -> None:
     """
     They raised a KeyError.
     """
-    where = ActionDim(
-        name="dx",
-        reference=Reference.DELTA,
-        low=-1,
-        high=1,
-        max_step=1,
-        position_low=0,
-        position_high=1,
-    )
     known = {"last_command": [0.0], "position": {"dx": 0.0}} | {field: Keys()}
-    with pytest.raises(ContractError, match=rf"^{field}: got keys without a value"):
-        gate(where).vet(chunk([[0.0]], "dx"), **known)
+    with pytest.raises(
+        ContractError, match=rf"^{field}: got keys without a value \(KeyError\('dx'"
+    ):
+        gate(MOVING).vet(chunk([[0.0]], "dx"), **known)
+
+
+@pytest.mark.parametrize("field", ["last_command", "position"])
+def test_names_that_are_unknown_are_listed_to_a_thousand_characters(field: str) -> None:
+    """
+    All that people write; what a peer makes up does not fill a log.
+    """
+    few, many = [[f"joint {i} of the left arm" for i in range(size)] for size in (20, 40)]
+    for unknown, listed in ((few, repr(few)), (many, repr(many)[:1000])):
+        with pytest.raises(ContractError) as error:
+            known = {"last_command": [0.0], field: dict.fromkeys(unknown, 0.0)}
+            gate(MOVING).vet(chunk([[0.0]], "dx"), **known)
+        assert f"and unknown {listed}, expected" in str(error.value)
 
 
 def test_spans_of_time_are_no_numbers_anywhere() -> None:

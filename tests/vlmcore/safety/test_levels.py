@@ -14,9 +14,10 @@ def test_a_level_is_left_beyond_60_percent_of_the_way_to_the_next() -> None:
     """
     On the way up and on the way down, however wide the gap is.
     """
-    np.testing.assert_allclose([-3.0, -1.0, 3.0], GEARS.middles)
-    np.testing.assert_allclose([-2.8, -0.8, 3.6], GEARS.rising)
-    np.testing.assert_allclose([-3.2, -1.2, 2.4], GEARS.falling)
+    gears = LevelSwitch(values=GEARS.values)
+    np.testing.assert_allclose([-3.0, -1.0, 3.0], gears.middles)
+    np.testing.assert_allclose([-2.8, -0.8, 3.6], gears.rising)
+    np.testing.assert_allclose([-3.2, -1.2, 2.4], gears.falling)
 
 
 @pytest.mark.parametrize(
