@@ -538,8 +538,8 @@ def test_names_that_are_unknown_are_listed_to_a_thousand_characters(field: str) 
     """
     few, many = [[f"joint {i} of the left arm" for i in range(size)] for size in (20, 40)]
     for unknown, listed in ((few, repr(few)), (many, repr(many)[:1000])):
+        known = {"last_command": [0.0], field: dict.fromkeys(unknown, 0.0)}
         with pytest.raises(ContractError) as error:
-            known = {"last_command": [0.0], field: dict.fromkeys(unknown, 0.0)}
             gate(MOVING).vet(chunk([[0.0]], "dx"), **known)
         assert f"and unknown {listed}, expected" in str(error.value)
 
