@@ -208,13 +208,15 @@ def encode(image: UInt8Array, image_format: ImageFormat, **options: Any) -> byte
     return buffer.getvalue()
 
 
-def resample(image: UInt8Array, *, height_px: int, width_px: int) -> UInt8Array:
+def resample(
+    image: UInt8Array, *, height_px: int, width_px: int, averages: bool = False
+) -> UInt8Array:
     """
-    Resize with a bicubic filter that averages when it shrinks.
+    Resize by the average of areas, or with a bicubic filter that averages when it shrinks.
 
     Raises:
         MediaError: If the new image does not fit into memory.
     """
     with _refusing("image", f"cannot be resized to {width_px} x {height_px} pixels"):
-        resized = Image.fromarray(image).resize((width_px, height_px), Image.Resampling.BICUBIC)
-        return np.array(resized)
+        how = Image.Resampling.BOX if averages else Image.Resampling.BICUBIC
+        return np.array(Image.fromarray(image).resize((width_px, height_px), how))

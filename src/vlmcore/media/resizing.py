@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import enum
 
-from vlmcore._arrays import UInt8Array, readonly_image, require_count
+from vlmcore._arrays import UInt8Array, readonly_image, require_count, require_member
 from vlmcore._optional import optional_dependency
+from vlmcore.media._sizes import size_within
 
-__all__ = ["fit_longest_edge", "fit_pixel_budget", "resize"]
+__all__ = ["Resampling", "fit_longest_edge", "fit_pixel_budget", "resize"]
+
+
+class Resampling(enum.Enum):
+    """How the pixels of another size are computed."""
+
+    AREA = "area"
+    """The average of the area that a pixel comes from: fast."""
+    BICUBIC = "bicubic"
+    """A bicubic filter that averages when it shrinks: sharper."""
 
 
 def fit_longest_edge(image: UInt8Array, longest_edge_px: int) -> UInt8Array:
@@ -27,15 +37,7 @@ def fit_longest_edge(image: UInt8Array, longest_edge_px: int) -> UInt8Array:
     require_count(longest_edge_px=longest_edge_px)
     readonly_image(image, field="image")
     height, width = image.shape[:2]
-    longest = max(height, width)
-    if longest <= longest_edge_px:
-        return image
-    # Exact integers, halves up: a float scale can miss the edge that was asked for by one.
-    return resize(
-        image,
-        height_px=max(1, (2 * height * longest_edge_px + longest) // (2 * longest)),
-        width_px=max(1, (2 * width * longest_edge_px + longest) // (2 * longest)),
-    )
+    return _fit(image, size_within(width, height, longest_edge_px=longest_edge_px))
 
 
 def fit_pixel_budget(image: UInt8Array, max_pixels: int) -> UInt8Array:
@@ -55,22 +57,31 @@ def fit_pixel_budget(image: UInt8Array, max_pixels: int) -> UInt8Array:
     require_count(max_pixels=max_pixels)
     readonly_image(image, field="image")
     height, width = image.shape[:2]
-    if height * width <= max_pixels:
+    return _fit(image, size_within(width, height, max_pixels=max_pixels))
+
+
+def _fit(image: UInt8Array, size: tuple[int, int]) -> UInt8Array:
+    width, height = size
+    if (height, width) == image.shape[:2]:
         return image
-    scale = math.sqrt(max_pixels / (height * width))
-    height_px = min(max(1, int(height * scale)), max_pixels)
-    width_px = min(max(1, int(width * scale)), max_pixels // height_px)
-    return resize(image, height_px=min(height_px, max_pixels // width_px), width_px=width_px)
+    return resize(image, height_px=height, width_px=width)
 
 
-def resize(image: UInt8Array, *, height_px: int, width_px: int) -> UInt8Array:
+def resize(
+    image: UInt8Array,
+    *,
+    height_px: int,
+    width_px: int,
+    resampling: Resampling = Resampling.BICUBIC,
+) -> UInt8Array:
     """
-    Resize an image to exactly this size, with a bicubic filter that averages when it shrinks.
+    Resize an image to exactly this size.
 
     Args:
         image: RGB, uint8, shape ``[H, W, 3]``.
         height_px: Height of the result.
         width_px: Width of the result.
+        resampling: How its pixels are computed.
 
     Returns:
         A new array, uint8, shape ``[height_px, width_px, 3]``.
@@ -80,7 +91,13 @@ def resize(image: UInt8Array, *, height_px: int, width_px: int) -> UInt8Array:
         MissingDependencyError: If Pillow is not installed.
     """
     require_count(height_px=height_px, width_px=width_px)
+    require_member(Resampling, resampling=resampling)
     readonly_image(image, field="image")
     with optional_dependency("images", "PIL"):
         from vlmcore.media import _pillow  # noqa: PLC0415 - the door
-    return _pillow.resample(image, height_px=height_px, width_px=width_px)
+    return _pillow.resample(
+        image,
+        height_px=height_px,
+        width_px=width_px,
+        averages=resampling is Resampling.AREA,
+    )
