@@ -8,10 +8,12 @@ moment hits all. Prints the best, the median and the middle half of each, and of
 Apart from that, what it takes to write a request and to read it, without a socket, and how much
 memory a call takes at its peak, in times of what is sent.
 
-Pixels are noise, which is the worst case of JPEG and PNG; ``--smooth`` shows an easy one.
+Pictures are drawn as a camera sees a table: shades, edges, a fine texture, and the noise of a
+sensor. ``--noise`` shows noise and nothing else, which is the worst case of JPEG and PNG.
 
     python bench/bench_http.py --rounds 200
     python bench/bench_http.py --jpeg-at-most 2.5 --memory-at-most 2
+    python bench/bench_http.py --noise
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ import numpy as np
 from bench_openpi import layout
 from round_trips import CAMERAS, NAMES, STEPS, Sides, measure, observation, paired, robot, show
 
+from vlmcore._arrays import UInt8Array
 from vlmcore.contracts.observation import Observation
 from vlmcore.policy.interface import PolicyInfo
 from vlmcore.testing import ScriptedPolicy
@@ -45,6 +48,7 @@ from vlmcore_robotics.wire.http_messages import ContentType
 from vlmcore_robotics.wire.http_v1 import HttpCodec
 
 OPENPI = "openpi"
+_SENSOR_SIGMA = 2.0  # of 255, as a camera indoors has it
 WAYS = {
     "HTTP raw": (WireEncoding.RAW, ContentType.MESSAGEPACK),
     "HTTP JPEG": (WireEncoding.JPEG, ContentType.MESSAGEPACK),
@@ -56,7 +60,7 @@ WAYS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("--rounds", type=int, default=100, help="of each size")
-    parser.add_argument("--smooth", action="store_true", help="show no noise, but a slow change")
+    parser.add_argument("--noise", action="store_true", help="show noise, and no picture")
     parser.add_argument("--jpeg-at-most", type=float, help="fail when its median ratio is above")
     parser.add_argument("--memory-at-most", type=float, help="fail when a call takes more")
     options = parser.parse_args(arguments)
@@ -67,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ratio = held = 0.0
     for height, width in ((224, 224), (480, 640)):
         seen = observation(height, width)
-        seen = smooth(seen) if options.smooth else seen
+        seen = seen if options.noise else pictured(seen)
         print(f"\n{len(CAMERAS)} cameras of {height} x {width}, round trip")
         ratio, memory = round_trips(seen, options.rounds)
         held = max(held, memory)
@@ -151,16 +155,32 @@ def reading(codec: HttpCodec, seen: Observation) -> Callable[[], object]:
     return lambda: codec.decode_request(request, captured_at_s=0.0)
 
 
-def smooth(seen: Observation) -> Observation:
-    """Show colours that change slowly instead of noise."""
+def pictured(seen: Observation) -> Observation:
+    """Show each camera a picture of the same size."""
+    chance = np.random.default_rng(0)
     shown = {}
     for name, frames in seen.images.items():
         _, height, width, _ = frames.shape
-        rows, columns = np.linspace(0, 255, height), np.linspace(0, 255, width)
-        across = np.add.outer(rows, columns) / 2
-        down = np.add.outer(rows[::-1], columns) / 2
-        shown[name] = np.stack([across, down, across[::-1]], axis=-1).astype(np.uint8)
+        shown[name] = picture(height, width, chance)[np.newaxis]
     return attrs.evolve(seen, images=shown)
+
+
+def picture(height: int, width: int, chance: np.random.Generator) -> UInt8Array:
+    """Draw a lit table with a grain, things with sharp edges on it, and the noise of a sensor."""
+    rows, columns = np.mgrid[:height, :width] / height
+    light = 90 + 80 * rows + 30 * columns
+    grain = 6 * np.sin(160 * columns + 12 * np.sin(9 * rows))
+    scene = (light + grain)[..., np.newaxis] * (1.0, 0.9, 0.75)
+    for _ in range(12):
+        top, left = chance.uniform(0, (1, width / height))
+        size, colour = chance.uniform(0.03, 0.2), chance.uniform(0, 255, 3)
+        if chance.random() < 0.5:
+            inside = np.hypot(rows - top, columns - left) < size
+        else:
+            inside = np.maximum(abs(rows - top), abs(columns - left)) < size
+        scene[inside] = colour * (0.7 + 0.3 * rows[inside, np.newaxis])
+    noisy = scene + chance.normal(0, _SENSOR_SIGMA, scene.shape)
+    return np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
 
 
 @contextmanager
