@@ -38,6 +38,7 @@ from zeromq_cases import (
     PLAN,
     SEEN,
     Peer,
+    client,
     echoing,
     seen_at,
     serving,
@@ -67,6 +68,33 @@ class Slow:
 
     def close(self) -> None:
         self.go.set()
+
+
+@pytest.mark.parametrize("dialect", [GrootDialect.N1_6, GrootDialect.N1_7])
+def test_answers_tell_how_long_things_took_where_that_is_asked_for(dialect: GrootDialect) -> None:
+    """
+    Beside the actions, where a client of GR00T passes over it; each answer has its own.
+    """
+    with (
+        serving(dialect=dialect, tell_timings=True) as url,
+        client(url) as policy,
+    ):
+        told = [policy.infer(seen_at(float(n))) for n in range(3)]
+    assert [0.0, 1.0, 2.0] == [chunk.values[0, 0] for chunk in told]
+    timings = [chunk.metadata["info"]["server_timing"] for chunk in told]
+    assert [{"queue_ms", "infer_ms"}] * 3 == [set(each) for each in timings]
+    assert all(0.0 <= value for each in timings for value in each.values())
+    assert len({tuple(each.values()) for each in timings}) > 1
+
+
+def test_nothing_is_told_beside_the_actions_unless_asked_for() -> None:
+    """
+    Answers that differ in their numbers only are read faster; those of N1.5 have no place.
+    """
+    with serving() as url, Peer(url) as peer:
+        assert {} == peer.send(REQUEST)[1]
+    with serving(dialect=GrootDialect.N1_5, tell_timings=True) as url, client(url) as policy:
+        assert {"info": {}} == policy.infer(SEEN).metadata
 
 
 def test_a_ping_is_answered_to_the_letter() -> None:
