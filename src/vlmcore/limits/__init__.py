@@ -31,6 +31,7 @@ from vlmcore.limits._robots import (
     EpisodeLimits,
 )
 
+from vlmcore.limits._videos import VideoLimits
 __all__ = [
     "ChartLimits",
     "ContractLimits",
@@ -47,6 +48,7 @@ __all__ = [
     "StructureLimits",
     "VisionLimits",
     "WeightLimits",
+    "VideoLimits",
     "WireLimits",
     "require_at_most",
 ]

@@ -11,14 +11,19 @@ from vlmcore.media.frames import Frames, load_frames
 from vlmcore.media.images import ImageInfo, image_info, load_image, load_images
 from vlmcore.media.profiles import PROFILES, find_profile
 from vlmcore.media.resizing import Resampling, fit_longest_edge, fit_pixel_budget, resize
+from vlmcore.media.sampling import SampledVideo, sample_frames
+from vlmcore.media.selections import FrameSampling, SamplingStrategy
 
 __all__ = [
     "PROFILES",
+    "FrameSampling",
     "Frames",
     "ImageFormat",
     "ImageInfo",
     "PixelBudget",
     "Resampling",
+    "SampledVideo",
+    "SamplingStrategy",
     "data_url",
     "encode_jpeg",
     "encode_png",
@@ -30,4 +35,5 @@ __all__ = [
     "load_image",
     "load_images",
     "resize",
+    "sample_frames",
 ]
