@@ -89,7 +89,6 @@ class OpenedModel:
         dtype_reason: Why that was chosen.
         attention: The attention implementation that is in use.
         supports_video: Whether the processor takes the frames of a video as such.
-        generate: What writes: the model's own ``generate``, or what takes its arguments.
         lazy: Its weights, where they come and go.
         copies: Copies of its weights that steps of one token read.
         turn: Held while the model generates: it answers one call after the other.
@@ -102,7 +101,6 @@ class OpenedModel:
     dtype_reason: str
     attention: str
     supports_video: bool
-    generate: Any = None
     lazy: LazyWeights | None = None
     copies: StepCopies | None = None
     turn: threading.Lock = attrs.field(factory=threading.Lock)
@@ -119,6 +117,10 @@ class OpenedModel:
         held: int = sum(tensor.untyped_storage().nbytes() for tensor in storages.values())
         return held + (0 if self.copies is None else self.copies.nbytes)
 
+    def generate(self, **arguments: Any) -> Any:
+        """Write, by the ``generate`` that the model has now, and with its arguments."""
+        return self.model.generate(**arguments)
+
     def free(self) -> None:
         """
         Give the memory back, also where something else still holds the model.
@@ -126,7 +128,7 @@ class OpenedModel:
         Finalisers of anything may run here, and wait for other threads: not to be called while a
         lock is held that those may want.
         """
-        model, self.model, self.processor, self.generate = self.model, None, None, None
+        model, self.model, self.processor = self.model, None, None
         if model is None:
             return
         if self.copies is not None:
@@ -213,7 +215,6 @@ def open_model(
         dtype_reason=reason,
         attention=str(model.config._attn_implementation),  # noqa: SLF001  # there is no other
         supports_video=getattr(processor, "video_processor", None) is not None,
-        generate=getattr(model, "generate", None),  # detectors have none
         lazy=lazy,
         copies=copies,
     )
