@@ -120,16 +120,11 @@ class GrootServer(Server):
         max_requests: int = 64,
         limits: WireLimits | None = None,
     ) -> None:
-        names = action_names_of(runtime)
         require_count(max_clients=max_clients, max_requests=max_requests)
         require_switch(join_states=join_states, tell_timings=tell_timings)
         if api_token is not None:
             require_kind("api_token", api_token, Secret)
-        _require_whole(layout)
-        if names != layout.action_names:
-            raise ContractError(
-                "layout", f"got the actions {layout.action_names!r:.200}, expected {names!r:.200}"
-            )
+        _require_whole(layout, action_names_of(runtime))
         self._runtime = runtime
         super().__init__(Address(host=host, port=port, allow_remote=allow_remote), "tcp")
         self._token = api_token
@@ -259,9 +254,13 @@ def _told(info: PolicyInfo, codec: GrootCodec, *, join_states: bool) -> PolicyIn
     return attrs.evolve(told, state_names=None)
 
 
-def _require_whole(layout: GrootLayout) -> None:
+def _require_whole(layout: GrootLayout, names: tuple[str, ...]) -> None:
     require_kind("layout", layout, GrootLayout)
     if not layout.state or layout.language is None:
         raise ContractError(
             "layout", "got one without state or language, expected both: observations have them"
+        )
+    if names != layout.action_names:
+        raise ContractError(
+            "layout", f"got the actions {layout.action_names!r:.200}, expected {names!r:.200}"
         )
