@@ -45,23 +45,28 @@ def encode_jpeg(image: UInt8Array, *, quality: int = 90, max_bytes: int | None =
     raise MediaLimitError("image", "max_bytes", size, max_bytes or 0)
 
 
-def encode_png(image: UInt8Array, *, max_bytes: int | None = None) -> bytes:
+def encode_png(image: UInt8Array, *, compression: int = 6, max_bytes: int | None = None) -> bytes:
     """
     Encode an image as PNG, without loss and without metadata.
 
     Args:
         image: RGB, uint8, shape ``[H, W, 3]``.
+        compression: How much time is spent to make the file smaller, 1 to 9. A camera's picture is
+            written about three times as fast at 1 as at 6, and a fifth larger.
         max_bytes: The largest file that is wanted; ``None`` for no bound.
 
     Raises:
-        ContractError: If *image* is not such an array, or *max_bytes* is not at least 1.
+        ContractError: If *image* is not such an array, or an option is out of range.
         MediaLimitError: If the file is larger than *max_bytes*: encode as JPEG, or make it smaller.
         MissingDependencyError: If Pillow is not installed.
     """
     readonly_image(image, field="image")
+    require_count(compression=compression)
+    if compression > 9:
+        raise ContractError("compression", f"got {compression}, expected 1 to 9")
     if max_bytes is not None:
         require_count(max_bytes=max_bytes)
-    encoded = _encode(image, ImageFormat.PNG)
+    encoded = _encode(image, ImageFormat.PNG, compress_level=compression)
     if max_bytes is not None and len(encoded) > max_bytes:
         raise MediaLimitError("image", "max_bytes", len(encoded), max_bytes)
     return encoded

@@ -241,7 +241,7 @@ def _encoded(frame: UInt8Array, encoding: WireEncoding, quality: int) -> Any:
         case WireEncoding.JPEG:
             return encode_jpeg(frame, quality=quality)
         case WireEncoding.PNG:
-            return encode_png(frame)
+            return encode_png(frame, compression=1)  # a robot waits for it
         case WireEncoding.RAW:
             return np.ascontiguousarray(frame)
 

@@ -62,6 +62,25 @@ def test_what_cannot_fit_is_refused_with_the_numbers() -> None:
         encode_jpeg(NOISE, quality=10, max_bytes=100)
 
 
+def test_png_is_without_loss_however_much_it_is_compressed() -> None:
+    """
+    Less of it is quicker, and larger.
+    """
+    picture = np.broadcast_to(np.arange(200, dtype=np.uint8)[:, np.newaxis], (100, 200, 3)).copy()
+    files = [encode_png(picture, compression=each) for each in (1, 9)]
+    assert all(np.array_equal(picture, load_image(each)) for each in files)
+    assert len(files[0]) > len(files[1])
+
+
+@pytest.mark.parametrize("compression", [0, 10, True, 1.0])
+def test_compression_is_one_to_nine(compression: object) -> None:
+    """
+    0 would write the pixels as they are.
+    """
+    with pytest.raises(ContractError, match=r"^compression: got"):
+        encode_png(NOISE, compression=compression)
+
+
 @pytest.mark.parametrize("encode", [encode_jpeg, encode_png])
 def test_nothing_but_pixels_is_written(encode: Any) -> None:
     """
