@@ -19,6 +19,7 @@ from vlmcore.limits._models import (
     ImageLimits,
     ModelLimits,
     PromptLimits,
+    ReuseLimits,
     StructureLimits,
     VisionLimits,
     WeightLimits,
@@ -30,8 +31,8 @@ from vlmcore.limits._robots import (
     DocumentLimits,
     EpisodeLimits,
 )
-
 from vlmcore.limits._videos import VideoLimits
+
 __all__ = [
     "ChartLimits",
     "ContractLimits",
@@ -45,10 +46,11 @@ __all__ = [
     "ModelServerLimits",
     "MusicLimits",
     "PromptLimits",
+    "ReuseLimits",
     "StructureLimits",
+    "VideoLimits",
     "VisionLimits",
     "WeightLimits",
-    "VideoLimits",
     "WireLimits",
     "require_at_most",
 ]

@@ -11,6 +11,7 @@ __all__ = [
     "ImageLimits",
     "ModelLimits",
     "PromptLimits",
+    "ReuseLimits",
     "StructureLimits",
     "VisionLimits",
     "WeightLimits",
@@ -60,6 +61,20 @@ class PromptLimits(Bounds):
     max_images: int = 256
     max_video_frames: int = 1024
     max_new_tokens: int = 1 << 20
+
+
+@attrs.frozen(kw_only=True)
+class ReuseLimits(Bounds):
+    """
+    What a model in this process keeps for answers to come; the least recently used leaves first.
+
+    Attributes:
+        max_vision_bytes: What the vision tower made of pictures.
+        max_prefix_bytes: Keys and values of prompts.
+    """
+
+    max_vision_bytes: int = 256 * MIB
+    max_prefix_bytes: int = 512 * MIB
 
 
 @attrs.frozen(kw_only=True)

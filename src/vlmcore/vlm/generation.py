@@ -14,6 +14,7 @@ from vlmcore._arrays import require_count, require_finite_between, require_posit
 from vlmcore.errors import ContractError, StructureError
 from vlmcore.limits import PromptLimits
 from vlmcore.vlm.outputs import JsonOutput, output_of
+from vlmcore.vlm.reuse import Reused
 
 __all__ = [
     "CancelToken",
@@ -245,6 +246,7 @@ class Generation:
         timings: Where the time went; ``None`` where it was not measured.
         served: What the server said, whose counts those of the tokens are then; ``None`` for a
             model in this process, where they are counted.
+        reused: What was taken over from earlier answers; ``None`` for a server.
         parsed: What the answer says, where JSON was asked for: plain values, or an instance of the
             class that was asked for.
         structure_error: What is wrong with the answer, where JSON was asked for and it is not so.
@@ -257,6 +259,7 @@ class Generation:
     reasoning: str = ""
     timings: Timings | None = None
     served: ServerReport | None = None
+    reused: Reused | None = None
     parsed: Any = attrs.field(default=None, hash=False)
     structure_error: StructureError | None = attrs.field(default=None, eq=False)
 

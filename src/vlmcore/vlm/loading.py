@@ -10,6 +10,7 @@ import attrs
 
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError
+from vlmcore.limits import ReuseLimits
 from vlmcore.vlm.detector import Detector
 from vlmcore.vlm.detector_catalog import DEFAULT_DETECTOR
 from vlmcore.vlm.placement import Attention, Decoding, Dtype, MemoryMode, Placement, WeightLoading
@@ -21,6 +22,7 @@ from vlmcore.vlm.sources import EMBEDDED, resolve_detector, resolve_model
 __all__ = ["load_detector", "load_predictor"]
 
 _Choice = TypeVar("_Choice", bound=enum.Enum)
+_OF_THIS_MACHINE = ("chat_template", "revision", "residency", "reuse")
 
 
 def load_predictor(
@@ -36,6 +38,7 @@ def load_predictor(
     chat_template: str | None = None,
     revision: str | None = None,
     residency: Residency | None = None,
+    reuse: ReuseLimits | bool = True,
 ) -> Predictor:
     """
     Load a model onto this machine, or make a predictor of one that is behind a server.
@@ -66,6 +69,8 @@ def load_predictor(
         chat_template: A Jinja chat template that takes the place of the model's own.
         revision: A branch, tag or commit, for models of the hub.
         residency: Whose memory the model lives in; the process's own where none is given.
+        reuse: What is kept for answers to come, of pictures and of prompts, and taken over where
+            they come again: as much as `vlmcore.limits.ReuseLimits` says, or nothing for ``False``.
 
     Raises:
         ModelAccessError: If the model is not found, gated, or its hub is out of reach.
@@ -92,8 +97,11 @@ def load_predictor(
     )
     _require_kind("chat_template", chat_template, str, "a Jinja template as text")
     _require_kind("residency", residency, Residency, "a Residency")
+    _require_kind("reuse", reuse, (bool, ReuseLimits), "True, False or ReuseLimits")
     if isinstance(model, str) and names_a_server(model):
-        _require_unplaced(placement, chat_template, revision, residency)
+        _require_unplaced(
+            placement, chat_template, revision, residency, None if reuse is True else reuse
+        )
         from vlmcore.vlm.remote import _naming  # noqa: PLC0415 - what is of the network
 
         return _naming.open_served_model(model)
@@ -105,6 +113,7 @@ def load_predictor(
         placement=placement,
         residency=PROCESS if residency is None else residency,
         chat_template=chat_template,
+        reuse=ReuseLimits() if reuse is True else reuse or None,
     )
 
 
@@ -157,12 +166,12 @@ def _require_unplaced(placement: Placement, *others: object) -> None:
     for field, value in attrs.asdict(Placement(), recurse=False).items():
         if given[field] != value:
             raise ContractError(field, "got one, expected none for a model behind a server")
-    for field, other in zip(("chat_template", "revision", "residency"), others, strict=True):
+    for field, other in zip(_OF_THIS_MACHINE, others, strict=True):
         if other is not None:
             raise ContractError(field, "got one, expected none for a model behind a server")
 
 
-def _require_kind(field: str, value: object, kind: type, words: str) -> None:
+def _require_kind(field: str, value: object, kind: type | tuple[type, ...], words: str) -> None:
     if value is not None and not isinstance(value, kind):
         raise ContractError(field, f"got {type(value).__name__}, expected {words}")
 

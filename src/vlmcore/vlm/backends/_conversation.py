@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -15,8 +16,10 @@ from vlmcore.errors import GenerationError
 from vlmcore.vlm.answers import opens_reasoning
 from vlmcore.vlm.prompt import Prompt
 
-__all__ = ["ModelInputs", "prepare"]
+__all__ = ["OF_TEXT", "ModelInputs", "prepare"]
 
+# What processors make of the text; all else is made of what is shown.
+OF_TEXT = ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
 _SHORTEST_EDGE_PX = 8
 _MOST_ASPECT = 100
 
@@ -30,11 +33,14 @@ class ModelInputs:
         tensors: Keyword arguments of ``generate``, on the model's device.
         prompt_tokens: Tokens of each prompt, padding not counted.
         in_reasoning: For each prompt, whether it ends inside reasoning.
+        pictures: A digest of what the model is shown, from pixels and the processor's settings;
+            empty where it is shown nothing.
     """
 
     tensors: dict[str, Any]
     prompt_tokens: tuple[int, ...]
     in_reasoning: tuple[bool, ...]
+    pictures: bytes = b""
 
 
 @attrs.frozen(eq=False)
@@ -88,7 +94,20 @@ def prepare(
         tensors=tensors,
         prompt_tokens=tuple(int(count) for count in counts),
         in_reasoning=tuple(opens_reasoning(r.text) for r in rendered),
+        pictures=_digest({name: value for name, value in batch.items() if name not in OF_TEXT}),
     )
+
+
+def _digest(shown: Mapping[str, Any]) -> bytes:
+    """Digest tensors with their names, shapes and formats, so that no two things are one."""
+    if not shown:
+        return b""
+    digest = hashlib.blake2b(digest_size=32)
+    for name, value in sorted(shown.items()):
+        array = value.contiguous() if isinstance(value, torch.Tensor) else torch.tensor(value)
+        digest.update(f"{name} {array.dtype} {list(array.shape)};".encode())
+        digest.update(array.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.digest()
 
 
 def _placed(value: Any, device: torch.device, dtype: torch.dtype) -> Any:

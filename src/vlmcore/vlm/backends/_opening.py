@@ -28,6 +28,7 @@ from vlmcore.vlm.backends._placing import (
 )
 from vlmcore.vlm.backends._processors import open_processor
 from vlmcore.vlm.backends._quietly import quietly
+from vlmcore.vlm.backends._reuse import KeptWork
 from vlmcore.vlm.backends._steps import StepCopies
 from vlmcore.vlm.backends._weights import IncompleteError, load_by_ourselves, require_loadable
 from vlmcore.vlm.checkpoint import (
@@ -91,6 +92,7 @@ class OpenedModel:
         supports_video: Whether the processor takes the frames of a video as such.
         lazy: Its weights, where they come and go.
         copies: Copies of its weights that steps of one token read.
+        kept: What it keeps for answers to come.
         turn: Held while the model generates: it answers one call after the other.
     """
 
@@ -103,6 +105,7 @@ class OpenedModel:
     supports_video: bool
     lazy: LazyWeights | None = None
     copies: StepCopies | None = None
+    kept: KeptWork = attrs.field(factory=KeptWork)
     turn: threading.Lock = attrs.field(factory=threading.Lock)
 
     @property
@@ -129,6 +132,7 @@ class OpenedModel:
         lock is held that those may want.
         """
         model, self.model, self.processor = self.model, None, None
+        self.kept.clear()
         if model is None:
             return
         if self.copies is not None:

@@ -13,6 +13,7 @@ from vlmcore.vlm.answers import AnswerWriter
 from vlmcore.vlm.backends._decoding import TokenDecoder
 from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions, StopReason, Timings
 from vlmcore.vlm.repetition import LoopDetector, is_one_loop
+from vlmcore.vlm.reuse import Reused
 
 __all__ = ["Answer", "Watch"]
 
@@ -73,7 +74,9 @@ class Answer:
         elif self._loops is not None and self._loops.add(token):
             self._stop_reason = StopReason.REPETITION
 
-    def finish(self, *, cancelled: bool, prompt_tokens: int, timings: Timings) -> Generation:
+    def finish(
+        self, *, cancelled: bool, prompt_tokens: int, timings: Timings, reused: Reused | None = None
+    ) -> Generation:
         """Say that the model has stopped, and return the answer."""
         self._give(self._writer.write(self._decoder.finish()))
         self._give(self._writer.finish())
@@ -84,6 +87,7 @@ class Answer:
             prompt_tokens=prompt_tokens,
             new_tokens=len(self._tokens),
             timings=timings,
+            reused=reused,
         )
 
     def _reason_from_outside(self, *, cancelled: bool) -> StopReason:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 import torch
 import transformers
@@ -19,6 +20,8 @@ from vlmcore.errors import (
     VlmcoreError,
     WeightsError,
 )
+from vlmcore.limits import ReuseLimits
+from vlmcore.vlm.backends._answering import answer_all
 from vlmcore.vlm.backends._batches import answer_in_batches
 from vlmcore.vlm.backends._calls import (
     Call,
@@ -27,28 +30,20 @@ from vlmcore.vlm.backends._calls import (
     not_begun,
     require_call,
 )
-from vlmcore.vlm.backends._conversation import ModelInputs, prepare
-from vlmcore.vlm.backends._generate import (
-    end_tokens,
-    generation_config,
-    kept_to_output,
-    room_for,
-)
-from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
 from vlmcore.vlm.backends._quietly import quietly
 from vlmcore.vlm.backends._turns import RunAhead, taken
-from vlmcore.vlm.backends._watching import Answer, Watch
 from vlmcore.vlm.generation import (
     CancelToken,
     Generation,
     GenerationOptions,
-    Timings,
 )
 from vlmcore.vlm.placement import Placement
 from vlmcore.vlm.predictor import GenerationStream, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.residency import Residency
+from vlmcore.vlm.reuse import ReuseReport
+from vlmcore.vlm.session import Session
 from vlmcore.vlm.sources import ModelSource
 from vlmcore.vlm.structure import mended, required, structured
 
@@ -69,6 +64,7 @@ class TransformersPredictor:
         placement: Where and in what form it is loaded.
         residency: Whose memory it lives in.
         chat_template: A Jinja chat template to use in place of the model's own.
+        reuse: What may be kept for answers to come; ``None`` keeps nothing.
 
     Raises:
         ModelError: If the model cannot be loaded; see `vlmcore.load_predictor`.
@@ -81,8 +77,10 @@ class TransformersPredictor:
         placement: Placement,
         residency: Residency,
         chat_template: str | None = None,
+        reuse: ReuseLimits | None = None,
     ) -> None:
         self._source = source
+        self._reuse = reuse
         self._residency = residency
         self._key = (source.location, source.revision, placement, chat_template)
         self._state = threading.Lock()
@@ -192,6 +190,30 @@ class TransformersPredictor:
         ahead = RunAhead(answer, cancels)
         return GenerationStream(ahead.pieces(), stop=ahead.stop)
 
+    def session(self, **about: Any) -> Session:
+        """
+        Ask many questions about the same pictures, which are looked at once.
+
+        Args:
+            about: The keyword arguments of `vlmcore.vlm.session.Session`: ``images``, ``system``,
+                ``video`` and what belongs to it.
+
+        Raises:
+            MediaError: If a source cannot be read as an image.
+            ContractError: If an argument is not as described.
+            ModelError: If the predictor is closed.
+        """
+        self._require_open()
+        return Session(self, **about)
+
+    @property
+    def reuse_report(self) -> ReuseReport:
+        """What the model keeps for answers to come, and what it served, to all that share it."""
+        self._require_open()
+        with self._residency.using(self._key) as opened:
+            report: ReuseReport = opened.kept.report
+        return report
+
     def close(self) -> None:
         """Stop what is running and give the model's memory back. Closing twice is no error."""
         self._closing.cancel()
@@ -245,42 +267,11 @@ class TransformersPredictor:
                 if not ours:
                     return [not_begun(call) for _ in call.prompts]
                 with _failures_named(self._source.name), quietly():
-                    return self._run(opened, call)
+                    return answer_all(opened, call, model=self._source.name, reuse=self._reuse)
         except ContractError:
             if not self._closed:
                 raise
             return [not_begun(call) for _ in call.prompts]  # closed while this call was on its way
-
-    def _run(self, opened: OpenedModel, call: Call) -> list[Generation]:
-        inputs = prepare(
-            call.prompts,
-            opened.processor,
-            model=self._source.name,
-            supports_video=opened.supports_video,
-            thinking=call.options.thinking,
-            device=opened.device,
-            dtype=opened.dtype,
-        )
-        prepared_s = call.elapsed_s
-        answers = _answers(opened, inputs, call)
-        watch = Watch(answers, call.cancels, started_s=call.started_s)
-        room = room_for(opened.model, inputs, call.options, name=self._source.name)
-        with numerics(call.options, opened.device):
-            opened.generate(
-                **inputs.tensors,
-                generation_config=generation_config(opened.model, call.options, room),
-                logits_processor=kept_to_output(
-                    opened, answers, call.options, name=self._source.name
-                ),
-                stopping_criteria=transformers.StoppingCriteriaList([watch]),
-            )
-        timings = Timings(
-            prepare_s=prepared_s, first_token_s=watch.first_token_s, total_s=call.elapsed_s
-        )
-        return [
-            answer.finish(cancelled=watch.cancelled, prompt_tokens=count, timings=timings)
-            for answer, count in zip(answers, inputs.prompt_tokens, strict=True)
-        ]
 
 
 def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) -> PredictorInfo:
@@ -295,20 +286,6 @@ def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) ->
         supports_video=opened.supports_video,
         decoding=placement.decoding.value if opened.copies is None else opened.copies.report,
     )
-
-
-def _answers(opened: OpenedModel, inputs: ModelInputs, call: Call) -> list[Answer]:
-    ends = end_tokens(opened.model, opened.processor)
-    return [
-        Answer(
-            opened.processor.tokenizer,
-            call.options,
-            end_tokens=ends,
-            in_reasoning=in_reasoning,
-            show=call.show,
-        )
-        for in_reasoning in inputs.in_reasoning
-    ]
 
 
 @contextmanager
