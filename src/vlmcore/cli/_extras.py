@@ -24,7 +24,7 @@ EXTRAS: dict[str, dict[str, str]] = {
     "structure": {"jsonschema": "4.23", "llguidance": "1.3"},
     "remote": {"h11": "0.14", "pillow": "10"},
     "weights": {"ml_dtypes": "0.5", "xxhash": "3.4"},
-    "video": {"av": "14"},
+    "video": {"av": "14", "pillow": "10"},
     "robotics": {"h11": "0.14", "websockets": "15", "pillow": "10"},
     "server": {
         "h11": "0.14",

@@ -151,8 +151,8 @@ class MediaLimitError(MediaError):
     An image, a video or audio is larger than the limits allow; it was refused before decoding.
 
     Attributes:
-        limit: The name of the limit, a field of `vlmcore.limits.ImageLimits` or
-            `vlmcore.limits.MusicLimits`.
+        limit: The name of the limit, a field of `vlmcore.limits.ImageLimits`,
+            `vlmcore.limits.VideoLimits` or `vlmcore.limits.MusicLimits`.
         actual: The size that its header declares.
         allowed: The largest size that the limit allows.
     """

@@ -1,5 +1,5 @@
 """
-Bytes from wherever a person keeps an image: a path, bytes, an open file, a data URL.
+Bytes from wherever a person keeps an image or a video: a path, bytes, an open file, a data URL.
 
 Sizes are checked before the bytes are read: from the file system for a path, while reading for an
 open file, from the length of the text for a data URL. Nothing is fetched from a network, and only
@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import os
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote_to_bytes
 
 import attrs
 
-from vlmcore.errors import MediaError, MediaLimitError
-from vlmcore.limits import ImageLimits
+from vlmcore.errors import ContractError, MediaError, MediaLimitError
+from vlmcore.limits import ImageLimits, VideoLimits
 
-__all__ = ["Encoded", "is_encoded_source", "read_source"]
+__all__ = ["Encoded", "is_encoded_source", "open_video_source", "read_source"]
 
 _URL = re.compile(r"\A\s*([a-z][a-z0-9+.-]+)://", re.IGNORECASE)
 _DATA_URL = re.compile(r"\A\s*data:", re.IGNORECASE)
@@ -76,6 +79,49 @@ def read_source(source: Any, *, limits: ImageLimits) -> Encoded:
     return encoded
 
 
+@contextmanager
+def open_video_source(source: Any, *, limits: VideoLimits) -> Iterator[tuple[str, BinaryIO]]:
+    """
+    Open the file of a video, for as long as the block lasts, and name it; it is not read yet.
+
+    Raises:
+        MediaLimitError: If it has more than ``limits.max_file_bytes`` bytes.
+        MediaError: If it cannot be opened, is empty, or cannot be sought in.
+        ContractError: If it is no source of a file.
+    """
+    if not is_encoded_source(source):
+        raise ContractError(
+            "source",
+            f"got {type(source).__name__}, expected a path, bytes, an open file or a data URL",
+        )
+    is_text = isinstance(source, (str, os.PathLike))
+    if is_text and not _DATA_URL.match(os.fsdecode(source)):
+        path, name = _path(source, "a video")
+        with _open_regular(path, name, "a video") as file:
+            _require_video_size(name, os.fstat(file.fileno()).st_size, limits)
+            yield name, file
+    elif is_text or not callable(getattr(source, "read", None)):
+        encoded = read_source(source, limits=ImageLimits())
+        _require_video_size(encoded.name, len(encoded.data), limits)
+        yield encoded.name, io.BytesIO(encoded.data)
+    else:
+        name = _file_name(source)
+        try:
+            size = source.seek(0, os.SEEK_END)
+            source.seek(0)
+        except Exception as error:  # a file object is foreign code
+            raise MediaError(name, f"cannot be sought in, pass its bytes: {error}") from error
+        _require_video_size(name, size, limits)
+        yield name, source
+
+
+def _require_video_size(name: str, size: int, limits: VideoLimits) -> None:
+    if size > limits.max_file_bytes:
+        raise MediaLimitError(name, "max_file_bytes", size, limits.max_file_bytes)
+    if not size:
+        raise MediaError(name, "is empty, expected a video")
+
+
 def _require_size(name: str, size: int, limits: ImageLimits) -> None:
     if size > limits.max_encoded_bytes:
         raise MediaLimitError(name, "max_encoded_bytes", size, limits.max_encoded_bytes)
@@ -112,18 +158,42 @@ def _from_base64(name: str, text: str, limits: ImageLimits) -> bytes:
 
 
 def _from_path(source: str | os.PathLike[Any], limits: ImageLimits) -> Encoded:
+    path, name = _path(source, "an image")
+    file = _open_regular(path, name, "an image")
+    with _refusing(name), file:
+        _require_size(name, os.fstat(file.fileno()).st_size, limits)
+        return Encoded(name, _read_at_most(file, name, limits))
+
+
+def _path(source: str | os.PathLike[Any], what: str) -> tuple[str, str]:
+    """Return a path, and how it is shown."""
     path = os.fsdecode(os.fspath(source))
     name = _printable(path)
     if not path.strip():
-        raise MediaError(repr(path), "is a blank path, expected the path of an image")
+        raise MediaError(repr(path), f"is a blank path, expected the path of {what}")
     if match := _URL.match(path):
         raise MediaError(name, f"is a {match[1]} URL and is not fetched: download it first")
-    try:
+    return path, name
+
+
+def _open_regular(path: str, name: str, what: str) -> BinaryIO:
+    """Open a file for reading, if it is one that cannot wait."""
+    with _refusing(name):
         # Asked before opening: opening a named pipe waits for its writer.
-        _require_file(name, Path(path).stat(), limits)
-        with open(path, "rb", buffering=0, opener=_open_without_waiting) as file:
-            _require_file(name, os.fstat(file.fileno()), limits)
-            return Encoded(name, _read_at_most(file, name, limits))
+        _require_regular(name, Path(path).stat(), what)
+        file = open(path, "rb", buffering=0, opener=_open_without_waiting)  # noqa: SIM115
+        try:
+            _require_regular(name, os.fstat(file.fileno()), what)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError as error:
         raise MediaError(name, "does not exist") from error
     except PermissionError as error:
@@ -146,17 +216,20 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _require_file(name: str, status: os.stat_result, limits: ImageLimits) -> None:
+def _require_regular(name: str, status: os.stat_result, what: str) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise MediaError(name, "is a folder, expected an image file")
+        raise MediaError(name, f"is a folder, expected {what} file")
     if not stat.S_ISREG(status.st_mode):
         raise MediaError(name, "is not a regular file (a pipe, socket or device)")
-    _require_size(name, status.st_size, limits)
+
+
+def _file_name(file: Any) -> str:
+    label = getattr(file, "name", None)
+    return _printable(label) if isinstance(label, str) and label else "open file"
 
 
 def _from_file(file: Any, limits: ImageLimits) -> Encoded:
-    label = getattr(file, "name", None)
-    name = _printable(label) if isinstance(label, str) and label else "open file"
+    name = _file_name(file)
     try:
         data = _read_at_most(file, name, limits)
         at_end = not data and hasattr(file, "tell") and file.tell() > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -18,6 +18,9 @@ from vlmcore._arrays import (
 from vlmcore.errors import ContractError
 from vlmcore.limits import PromptLimits, require_at_most
 from vlmcore.media.images import load_image
+
+if TYPE_CHECKING:
+    from vlmcore.media.sampling import SampledVideo
 
 __all__ = ["Prompt"]
 
@@ -111,6 +114,35 @@ class Prompt:
             (48, 64, 3)
         """
         return cls(text=text, system=system, images=tuple(load_image(s) for s in sources))
+
+    @classmethod
+    def of_video(cls, text: str, video: SampledVideo, *, system: str = "") -> Prompt:
+        """
+        Ask *text* about frames that were chosen of a video, with the time of each.
+
+        Args:
+            text: The question or instruction.
+            video: The frames, from `vlmcore.media.sample_video` or `vlmcore.media.sample_frames`.
+            system: The system text.
+
+        Raises:
+            ContractError: If *text* is blank.
+            LimitExceededError: If there are more frames than a prompt may hold.
+
+        Example:
+            >>> import numpy as np
+            >>> from vlmcore.media import sample_frames
+            >>> video = sample_frames(np.zeros((9, 48, 64, 3), np.uint8), rate_hz=1)
+            >>> Prompt.of_video("What happens?", video).video_timestamps_s[-1]
+            8.0
+        """
+        return cls(
+            text=text,
+            system=system,
+            video=video.pixels,
+            video_rate_hz=video.rate_hz,
+            video_timestamps_s=video.selection.timestamps_s,
+        )
 
     def _check_limits(self, limits: PromptLimits) -> None:
         for field, text in (("text", self.text), ("system", self.system)):

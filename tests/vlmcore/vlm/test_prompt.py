@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from vlmcore.errors import ContractError, LimitExceededError, MediaError
+from vlmcore.media.sampling import sample_frames
 from vlmcore.vlm.prompt import Prompt
 
 FRAMES = np.zeros((3, 4, 5, 3), np.uint8)
@@ -136,3 +137,15 @@ def test_prompt_of_names_the_file_that_is_not_there():
     """The path stands in the error."""
     with pytest.raises(MediaError, match=r"no-such-file\.png"):
         Prompt.of("What?", "no-such-file.png")
+
+
+def test_a_sampled_video_is_a_prompt_in_one_line():
+    """The frames as they are, with the time of each, for models that read times."""
+    video = sample_frames(np.zeros((61, 4, 5, 3), np.uint8), rate_hz=10)
+
+    prompt = Prompt.of_video("What happens?", video, system="Be brief.")
+
+    assert np.shares_memory(video.pixels, prompt.video)
+    assert video.selection.timestamps_s == prompt.video_timestamps_s
+    assert ("Be brief.", 2.5) == (prompt.system, prompt.video_rate_hz)
+    assert 1.0 == Prompt.of_video("What?", sample_frames(FRAMES[:1], rate_hz=10)).video_rate_hz
