@@ -23,7 +23,6 @@ FACTS = {
     ("vlmcore.testing._json_strategies", 1 << 64): "64-bit numbers",
     ("vlmcore.testing.strategies", 1 << 63): "seeds are 63 bits wide",
     ("vlmcore.vlm.generation", 1 << 63): "seeds are 63 bits wide",
-    ("vlmcore_audio._soundfile", 1 << 34): "bytes, further than any file reaches",
     ("vlmcore_audio.containers", 16_000): "samples a second",
     ("vlmcore_audio.containers", 24_000): "samples a second",
     ("vlmcore_audio.containers", 32_000): "samples a second",
