@@ -19,6 +19,18 @@ _PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _ENCRYPTED = {"http": "https", "ws": "wss"}  # what each becomes
 _WITHOUT_PATH = frozenset(("tcp",))
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # an IPv4 address in its last 32 bits
+_GIVEN_OUT = ipaddress.ip_network("2000::/3")  # of IPv6: nothing else is anybody's on the internet
+# The special-purpose registries of IANA, as far as hosts of the internet have no such address. Not
+# what `ipaddress` knows of them: that depends on the Python.
+_NOT_PUBLIC = tuple(
+    ipaddress.ip_network(block)
+    for block in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3"),
+        *("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"),
+    )
+)
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
@@ -169,8 +181,9 @@ def is_public_address(text: str) -> bool:
     """
     Say whether *text* is an IP address of one host that anybody on the internet can reach.
 
-    Addresses of this machine, of private and shared networks, of a link and of many hosts are not
-    public, nor is an IPv6 address that stands for such an IPv4 address. A name is no address.
+    Addresses of this machine, of private and shared networks, of a link, of the ends of tunnels, of
+    many hosts and of nobody are not public, nor is an IPv6 address that stands for such an IPv4
+    address. A name is no address.
 
     Example:
         >>> is_public_address("1.1.1.1"), is_public_address("169.254.169.254")
@@ -178,15 +191,13 @@ def is_public_address(text: str) -> bool:
     """
     address = _address(text)
     if isinstance(address, ipaddress.IPv6Address):
-        if address.sixtofour or address.teredo:  # tunnels, whose end may be anywhere
-            return False
         if address in _TRANSLATED:
             address = ipaddress.IPv4Address(address.packed[-4:])
         else:
             address = address.ipv4_mapped or address
-    if address is None or address.is_multicast or address.is_reserved:
+    if address is None or (address.version == 6 and address not in _GIVEN_OUT):
         return False
-    return address.is_global
+    return not any(address in block for block in _NOT_PUBLIC)
 
 
 def _shown(text: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import pickle
 from typing import Any
 
@@ -372,3 +373,74 @@ def test_an_address_inside_a_network_is_not_public(address: str) -> None:
     Nor is one of many hosts, one that stands for such an address, or a name.
     """
     assert not is_public_address(address)
+
+
+# All blocks of the two IANA special-purpose address registries, and what RFC 3879, RFC 4291 and
+# RFC 5771 keep from hosts beside them.
+SPECIAL = (
+    *("0.0.0.0/8", "0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+    *("172.16.0.0/12", "192.0.0.0/24", "192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32"),
+    *("192.0.0.10/32", "192.0.0.170/32", "192.0.0.171/32", "192.0.2.0/24", "192.88.99.0/24"),
+    *("192.88.99.2/32", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+    *("224.0.0.0/4", "240.0.0.0/4", "255.255.255.255/32"),
+    *("::/128", "::1/128", "::ffff:10.0.0.0/104", "::/96", "64:ff9b::a00:0/104", "64:ff9b:1::/48"),
+    *("100::/64", "100:0:0:1::/64", "2001::/23", "2001::/32", "2001:1::1/128", "2001:1::2/128"),
+    *("2001:1::3/128", "2001:2::/48", "2001:3::/32", "2001:4:112::/48", "2001:10::/28"),
+    *("2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16"),
+    *("fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+    *("4000::/3", "6000::/3", "8000::/3", "a000::/3", "c000::/3", "e000::/4", "f000::/5"),
+)
+TRANSLATED = ipaddress.IPv6Address("64:ff9b::")
+# Networks of the internet whose whole block does one thing, as to answer for private names.
+GLOBAL = ("192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "2620:4f:8000::/48")
+
+
+@pytest.mark.parametrize("block", SPECIAL)
+def test_no_address_of_a_special_block_is_public(block: str) -> None:
+    """
+    Whatever the Python at hand knows of them. That some of these blocks may be routed makes no
+    file lie there: what answers is the nearest router, or the end of a tunnel.
+    """
+    network = ipaddress.ip_network(block)
+    middle = network[network.num_addresses // 2]
+    assert [] == [str(at) for at in (network[0], middle, network[-1]) if is_public_address(str(at))]
+
+
+@pytest.mark.parametrize("block", SPECIAL)
+def test_an_ipv4_address_is_no_more_public_in_ipv6(block: str) -> None:
+    """
+    Both dresses of it are taken off first.
+    """
+    first = ipaddress.ip_network(block)[0]
+    if first.version == 4:
+        assert not is_public_address(f"::ffff:{first}")
+        assert not is_public_address(str(ipaddress.IPv6Address(int(TRANSLATED) + int(first))))
+
+
+@pytest.mark.parametrize("block", GLOBAL)
+def test_a_block_that_the_internet_reaches_is_public(block: str) -> None:
+    """
+    So the registries say.
+    """
+    network = ipaddress.ip_network(block)
+    assert is_public_address(str(network[0]))
+    assert is_public_address(str(network[-1]))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0"),
+        *("126.255.255.255", "128.0.0.0", "169.253.255.255", "169.255.0.0", "172.15.255.255"),
+        *("172.32.0.0", "191.255.255.255", "192.0.1.0", "192.0.1.255", "192.0.3.0"),
+        *("192.88.98.255", "192.88.100.0", "192.167.255.255", "192.169.0.0", "198.17.255.255"),
+        *("198.20.0.0", "198.51.99.255", "198.51.101.0", "203.0.112.255", "203.0.114.0"),
+        *("223.255.255.255", "2000::1", "2001:200::", "2001:db7:ffff::", "2001:db9::"),
+        *("2001:ffff::", "2003::", "3ffe:ffff::", "3fff:1000::"),
+    ],
+)
+def test_the_neighbours_of_special_blocks_are_public(address: str) -> None:
+    """
+    No block is refused as a larger one.
+    """
+    assert is_public_address(address)
