@@ -11,16 +11,20 @@ from vlmcore._arrays import UInt8Array
 from vlmcore.cli._answers import AnswerSink
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._interrupts import cancelled_by_interrupt
-from vlmcore.cli._sources import Question
+from vlmcore.cli._sources import Question, Viewing
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError, MediaError, ModelError, StructureError
+from vlmcore.media.sampling import SampledVideo
 from vlmcore.vlm.generation import Generation, GenerationOptions, StopReason
 from vlmcore.vlm.predictor import Predictor, PredictorInfo
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.remote.providers import names_a_server
 from vlmcore.vlm.sources import EMBEDDED
 
-__all__ = ["Describing"]
+__all__ = ["PROMPT", "VIDEO_PROMPT", "Describing"]
+
+PROMPT = "Describe this image in one sentence."
+VIDEO_PROMPT = "Describe this video in one sentence."
 
 _WARNINGS = {
     StopReason.LENGTH: "the answer is cut after {tokens} tokens: --max-new-tokens allows more",
@@ -40,11 +44,12 @@ class Describing:
     Attributes:
         terminal: Where notes and complaints go.
         sink: Where answers go.
-        prompt: What is asked about each image.
+        prompt: What is asked about each image; `PROMPT` becomes `VIDEO_PROMPT` for a video.
         options: How the model is to answer.
         load: Loads the model.
         model: The model as the user named it.
         verbose: Whether to tell how it ran.
+        viewing: What the model is shown of an image or a video.
     """
 
     terminal: Terminal
@@ -54,6 +59,7 @@ class Describing:
     load: Callable[[], Predictor]
     model: str
     verbose: bool
+    viewing: Viewing
     _failures: int = attrs.field(default=0, init=False)
     _predictor: Predictor | None = attrs.field(default=None, init=False)
     _kept: ExitStack = attrs.field(factory=ExitStack, init=False)
@@ -92,18 +98,42 @@ class Describing:
 
     def _open(self, question: Question) -> Prompt | None:
         images: list[UInt8Array] = []
+        video: SampledVideo | None = None
         for source in question.sources:
+            name = Question((source,), together=False).name
             try:
-                opened = source.load()
+                opened = source.look(self.viewing)
+                _require_one(name, opened, video)
             except MediaError as error:
                 self.sink.begin(question)
-                self._fail(Question((source,), together=False).name, error)
+                self._fail(name, error)
                 return None
+            if isinstance(opened, SampledVideo):
+                video = opened
+                self._introduce_video(name, video)
+                continue
             images.append(opened.pixels)
             if opened.pictures > 1:
-                name = Question((source,), together=False).name
                 self.terminal.note(f"{name}: the first of {opened.pictures} pictures is described")
-        return attrs.evolve(self.prompt, images=tuple(images))
+        return self._prompt_about(images, video)
+
+    def _prompt_about(self, images: list[UInt8Array], video: SampledVideo | None) -> Prompt:
+        text, system = self.prompt.text, self.prompt.system
+        if video is None:
+            return Prompt(text=text, system=system, images=tuple(images))
+        text = VIDEO_PROMPT if text == PROMPT else text
+        prompt = Prompt.of_video(text, video, system=system)
+        return attrs.evolve(prompt, images=tuple(images))
+
+    def _introduce_video(self, name: str, video: SampledVideo) -> None:
+        selection = video.selection
+        shown = f"{len(selection.frames)} frames of {selection.duration_s:.1f} s"
+        self.terminal.note(f"{name}: {shown} are looked at")
+        if video.problem:
+            self._complain(f"{name}: {video.problem}")
+        if self.verbose:
+            for frame in selection.frames:
+                self.terminal.note(f"  {frame.timestamp_s:.2f} s: {frame.reason.value}")
 
     def _loaded(self) -> Predictor:
         if self._predictor is None:
@@ -150,3 +180,8 @@ class Describing:
 
     def _complain(self, text: str) -> None:
         self.terminal.complain(f"vlmcore: {text}")
+
+
+def _require_one(name: str, opened: object, video: SampledVideo | None) -> None:
+    if video is not None and isinstance(opened, SampledVideo):
+        raise MediaError(name, "is a second video, and a prompt holds one")

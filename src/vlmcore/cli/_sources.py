@@ -1,4 +1,4 @@
-"""The images that a command line names: paths, standard input, data URLs; opened one at a time."""
+"""The images and videos that a command line names; opened one at a time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,36 @@ from vlmcore._arrays import UInt8Array
 from vlmcore.cli._terminal import shortened
 from vlmcore.errors import ContractError, MediaError
 from vlmcore.limits import ImageLimits, PromptLimits, require_at_most
+from vlmcore.media.budgets import PixelBudget
+from vlmcore.media.frames import load_frames
 from vlmcore.media.images import image_info, load_image
-from vlmcore.media.sources import read_source
+from vlmcore.media.sampling import SampledVideo, sample_frames
+from vlmcore.media.selections import FrameSampling
+from vlmcore.media.sources import Encoded, read_source
+from vlmcore.media.video import is_video, sample_video
 
-__all__ = ["ImageSource", "OpenedImage", "Question", "questions_about"]
+__all__ = ["ImageSource", "OpenedImage", "Question", "Viewing", "questions_about"]
 
 _STANDARD_INPUT = "-"
 _MOST_URL_CHARACTERS = 48  # enough to see the type, and how the data begins
 _MOST_NAME_CHARACTERS = 200
 _MOST_NAMES = 3
+
+
+@attrs.frozen(kw_only=True)
+class Viewing:
+    """
+    What a model is shown of an image or a video.
+
+    Attributes:
+        sampling: How frames of a video are chosen.
+        budget: How large a picture may be.
+        moves: Whether animations are shown as videos, and not as their first picture.
+    """
+
+    sampling: FrameSampling
+    budget: PixelBudget
+    moves: bool
 
 
 @attrs.frozen
@@ -64,15 +85,54 @@ class ImageSource:
             MediaError: If it cannot be read as an image.
             MissingDependencyError: If what decodes images is not installed.
         """
-        limits = ImageLimits()
+        return _image(self._read())
+
+    def look(self, viewing: Viewing) -> OpenedImage | SampledVideo:
+        """
+        Read it, and decode what is shown of it.
+
+        Raises:
+            MediaError: If it cannot be read as an image, nor as a video.
+            MissingDependencyError: If what decodes it is not installed.
+        """
+        if self.word != _STANDARD_INPUT and _is_video(self.word):
+            # It is not held whole: it may be larger than any image.
+            return sample_video(self.word, viewing.sampling, budget=viewing.budget)
+        encoded = self._read()
+        if _is_video(encoded.data):
+            return sample_video(encoded, viewing.sampling, budget=viewing.budget)
+        if viewing.moves and image_info(encoded).frames > 1:
+            return _animation(encoded, viewing)
+        opened = _image(encoded)
+        return attrs.evolve(opened, pixels=viewing.budget.apply(opened.pixels))
+
+    def _read(self) -> Encoded:
         if self.word != _STANDARD_INPUT:
-            encoded = read_source(self.word, limits=limits)
-        elif sys.stdin is None or sys.stdin.isatty():
+            return read_source(self.word, limits=ImageLimits())
+        if sys.stdin is None or sys.stdin.isatty():
             raise MediaError(self.word, "nothing is piped into standard input")
-        else:
-            encoded = read_source(sys.stdin.buffer, limits=limits)
-        pixels = load_image(encoded, limits=limits)
-        return OpenedImage(pixels, image_info(encoded, limits=limits).frames)
+        return read_source(sys.stdin.buffer, limits=ImageLimits())
+
+
+def _image(encoded: Encoded) -> OpenedImage:
+    limits = ImageLimits()
+    pixels = load_image(encoded, limits=limits)
+    return OpenedImage(pixels, image_info(encoded, limits=limits).frames)
+
+
+def _is_video(source: str | bytes) -> bool:
+    try:
+        return is_video(source)
+    except MediaError:
+        return False  # what cannot be read is told where it is read
+
+
+def _animation(encoded: Encoded, viewing: Viewing) -> SampledVideo:
+    frames = load_frames(encoded)
+    video = sample_frames(
+        frames.pixels, timestamps_s=frames.timestamps_s.tolist(), sampling=viewing.sampling
+    )
+    return attrs.evolve(video, pixels=viewing.budget.apply(video.pixels))
 
 
 @attrs.frozen

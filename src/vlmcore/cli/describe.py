@@ -1,4 +1,4 @@
-"""``vlmcore describe``: what the model sees in each image, one after the other."""
+"""``vlmcore describe``: what the model sees in each image or video, one after the other."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from vlmcore.cli._answers import AnswerSink, JsonLines, PlainText, Streaming
-from vlmcore.cli._describing import Describing
+from vlmcore.cli._describing import PROMPT, Describing
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._files import read_bytes, told_of
 from vlmcore.cli._loading import LoadPredictor
-from vlmcore.cli._sources import questions_about
+from vlmcore.cli._sources import Viewing, questions_about
 from vlmcore.cli._terminal import Terminal
 from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError
 from vlmcore.limits import StructureLimits
+from vlmcore.media.budgets import PixelBudget
+from vlmcore.media.selections import FrameSampling, SamplingStrategy
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.outputs import JsonOutput
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
@@ -26,10 +28,10 @@ from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["add_command"]
 
-_PROMPT = "Describe this image in one sentence."
 _EXIT_CODES = exit_codes_help(*(code for code in ExitCode if code is not ExitCode.UNSAFE))
 _EPILOG = f"""\
 Each image is described by itself, in the order given; --together asks about all of them at once.
+Of a video some frames are shown, with their times; it needs PyAV: pip install "vlmcore[video]".
 An image that cannot be read is reported and the others are done. Answers go to standard output:
 piece by piece to a terminal, as plain text to a pipe, one JSON object a line with --json.
 Everything else goes to standard error.
@@ -37,14 +39,23 @@ Everything else goes to standard error.
 {_EXIT_CODES}
 """
 _DEFAULTS = GenerationOptions()
+_SAMPLING = [each for each in SamplingStrategy if each is not SamplingStrategy.TRACKS]
+_USUAL = FrameSampling(strategy=SamplingStrategy.UNIFORM)
+_FIELDS = {
+    "text": "--prompt",
+    "max_frames": "--frames",
+    "megapixels": "--max-megapixels",
+    "max_pixels": "--max-megapixels",
+    "longest_edge_px": "--longest-edge",
+}
 
 
 def add_command(commands: Any, *, load: LoadPredictor) -> None:
     """Add the command to *commands*; *load* loads its model."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "describe",
-        help="describe images, or answer a question about them",
-        description="Describe images, or answer a question about them.",
+        help="describe images and videos, or answer a question about them",
+        description="Describe images and videos, or answer a question about them.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -53,9 +64,10 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
         "images",
         nargs="+",
         metavar="IMAGE",
-        help="a path, a data: URL, or '-' for standard input",
+        help="an image or a video: a path, a data: URL, or '-' for standard input",
     )
     _add_question(parser)
+    _add_viewing(parser)
     _add_sampling(parser)
     _add_model(parser)
     _add_output(parser)
@@ -64,10 +76,35 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("question")
-    group.add_argument("--prompt", default=_PROMPT, metavar="TEXT", help=f"default: {_PROMPT}")
+    group.add_argument("--prompt", default=PROMPT, metavar="TEXT", help=f"default: {PROMPT}")
     group.add_argument("--system", default="", metavar="TEXT", help="the system text")
     group.add_argument(
         "--together", action="store_true", help="put all images into one prompt, and answer once"
+    )
+
+
+def _add_viewing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what the model is shown")
+    group.add_argument(
+        "--max-megapixels", type=float, metavar="M", help="make larger pictures smaller"
+    )
+    group.add_argument(
+        "--longest-edge", type=int, metavar="PX", help="the same, by the longer of width and height"
+    )
+    group.add_argument(
+        "--frames",
+        type=int,
+        metavar="N",
+        help=f"frames of a video at most (default: {_USUAL.max_frames}); animations are "
+        "shown as videos, too",
+    )
+    group.add_argument(
+        "--sampling",
+        choices=[each.value for each in _SAMPLING],
+        default=_USUAL.strategy.value,
+        metavar="HOW",
+        help="which frames: uniform, scenes, motion, or hybrid of these; all but uniform read the "
+        "whole video (default: %(default)s)",
     )
 
 
@@ -162,6 +199,7 @@ def _run(
             load=functools.partial(load, arguments.model, **_placement(arguments)),
             model=arguments.model,
             verbose=arguments.verbose,
+            viewing=_viewing(arguments),
         )
     except ContractError as error:
         parser.error(f"{_option(error.field)}: {error.problem}")
@@ -174,6 +212,22 @@ def _sink(arguments: argparse.Namespace, terminal: Terminal, *, several: bool) -
     if terminal.is_interactive and not arguments.no_stream and not arguments.repair:
         return Streaming(terminal, headings=several)
     return PlainText(terminal, headings=several)
+
+
+def _viewing(arguments: argparse.Namespace) -> Viewing:
+    bounds = {"longest_edge_px": arguments.longest_edge}
+    if arguments.max_megapixels is None:
+        budget = PixelBudget(**bounds)
+    else:
+        budget = PixelBudget.of_megapixels(arguments.max_megapixels, **bounds)
+    return Viewing(
+        sampling=FrameSampling(
+            max_frames=_USUAL.max_frames if arguments.frames is None else arguments.frames,
+            strategy=SamplingStrategy(arguments.sampling),
+        ),
+        budget=budget,
+        moves=arguments.frames is not None,
+    )
 
 
 def _options(arguments: argparse.Namespace) -> GenerationOptions:
@@ -224,4 +278,4 @@ def _option(field: str) -> str:
     """Name the option that a field was given by."""
     if field in {"IMAGE", "--together"}:
         return field
-    return "--prompt" if field == "text" else f"--{field.replace('_', '-')}"
+    return _FIELDS.get(field, f"--{field.replace('_', '-')}")

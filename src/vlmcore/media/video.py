@@ -28,61 +28,16 @@ from vlmcore.media.resizing import Resampling
 from vlmcore.media.sampling import SampledVideo
 from vlmcore.media.selections import FrameSampling, FrameSelection, SamplingStrategy
 from vlmcore.media.sources import open_video_source
+from vlmcore.media.video_contents import VideoFrames, VideoInfo
 
-__all__ = ["Video", "VideoFrames", "VideoInfo", "is_video", "open_video", "sample_video"]
+__all__ = ["Video", "is_video", "open_video", "sample_video"]
 
 _LIMITS = VideoLimits()
 _USUAL = FrameSampling()
 _NO_BUDGET = PixelBudget()
 _KINDS = "MP4, MOV, Matroska, WebM, AVI, MPEG-TS or ASF"
+_ROUNDING = 1e-6
 _SLACK_S, _SLACK_FRAMES = 0.5, 3  # by which what a file says of its length may be wrong
-
-
-@attrs.frozen(kw_only=True)
-class VideoInfo:
-    """
-    What a file of video says of itself.
-
-    Attributes:
-        container: Its format, as FFmpeg names it.
-        codec: How its frames are encoded, as FFmpeg names it.
-        width_px: Width of its frames as shown, after they are turned.
-        height_px: Height as shown.
-        rotation_deg: How far they are turned clockwise: 0, 90, 180 or 270.
-        duration_s: Its length; ``None`` where it does not say.
-        rate_hz: Frames a second on average; ``None`` where it does not say.
-        nominal_rate_hz: The rate that its times are whole steps of; other than *rate_hz* where the
-            rate varies. ``None`` where it does not say.
-        frames: How many frames it has; ``None`` where it does not say.
-        has_sound: Whether there is sound, too.
-    """
-
-    container: str
-    codec: str
-    width_px: int
-    height_px: int
-    rotation_deg: int
-    duration_s: float | None
-    rate_hz: float | None
-    nominal_rate_hz: float | None
-    frames: int | None
-    has_sound: bool
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class VideoFrames:
-    """
-    Frames of a video.
-
-    Attributes:
-        pixels: RGB, uint8, shape ``[T, H, W, 3]``, T at least 1, read-only.
-        timestamps_s: When each of them is first shown, from the first frame of the video on.
-        problem: What could not be read; empty if nothing was missed.
-    """
-
-    pixels: UInt8Array
-    timestamps_s: tuple[float, ...]
-    problem: str = ""
 
 
 class Video:
@@ -220,7 +175,7 @@ class Video:
         else:
             selection = select_by_changes(self._scan(sampling.thumbnail_px), sampling)
         found = self.frames_at(selection.timestamps_s, budget=budget)
-        return _sampled(found, selection)
+        return _sampled(found, selection, sampling)
 
     def _scan(self, thumbnail_px: int) -> Changes:
         first = self._reader.first
@@ -235,10 +190,11 @@ class Video:
 
     def _evenly(self, sampling: FrameSampling) -> FrameSelection:
         """Choose times; the frames that are shown at them are found later."""
-        count = sampling.max_frames
-        gap_s = sampling.minimum_gap_s + (1 / self.info.rate_hz if self.info.rate_hz else 0.0)
-        if sampling.minimum_gap_s and gap_s * (count - 1) > self._last_s:
-            count = int(self._last_s / gap_s) + 1
+        count, gap_s = sampling.max_frames, sampling.minimum_gap_s
+        if self.info.rate_hz:  # in whole frames: so far apart are those that are shown then
+            gap_s = math.ceil(gap_s * self.info.rate_hz - _ROUNDING) / self.info.rate_hz
+        if gap_s * (count - 1) > self._last_s:
+            count = int(self._last_s / gap_s + _ROUNDING) + 1
         times = np.linspace(0, self._last_s, count) if count > 1 else np.array([self._last_s / 2])
         return select_evenly(np.unique(times), attrs.evolve(sampling, minimum_gap_s=0.0))
 
@@ -263,26 +219,24 @@ class Video:
             raise MediaLimitError(self._name, limit, actual, allowed)
 
 
-def _sampled(found: VideoFrames, selection: FrameSelection) -> SampledVideo:
-    """Say of the frames that were found why they were chosen; one that came twice is kept once."""
+def _sampled(
+    found: VideoFrames, selection: FrameSelection, sampling: FrameSampling
+) -> SampledVideo:
+    """Say of the frames that were found why they were chosen; leave out those that are too near."""
     wanted = np.array(selection.timestamps_s)
-    kept: dict[float, int] = {}
+    kept: list[int] = []
     for place, shown_at in enumerate(found.timestamps_s):
-        kept.setdefault(shown_at, place)
-    frames = tuple(
-        attrs.evolve(
-            selection.frames[
-                int(np.searchsorted(wanted, shown_at, side="left").clip(max=len(wanted) - 1))
-            ],
-            timestamp_s=shown_at,
-            index=None,
-        )
-        for shown_at in kept
-    )
-    pixels = found.pixels if len(kept) == len(found.pixels) else found.pixels[list(kept.values())]
+        apart = shown_at - found.timestamps_s[kept[-1]] if kept else math.inf
+        if apart > 0 and apart >= sampling.minimum_gap_s - _ROUNDING:
+            kept.append(place)
+    frames = []
+    for place in kept:
+        shown_at = found.timestamps_s[place]
+        nearest = selection.frames[int(np.argmin(np.abs(wanted - shown_at)))]
+        frames.append(attrs.evolve(nearest, timestamp_s=shown_at, index=None))
     return SampledVideo(
-        pixels=immutable(pixels),
-        selection=attrs.evolve(selection, frames=frames),
+        pixels=found.pixels if len(kept) == len(found.pixels) else immutable(found.pixels[kept]),
+        selection=attrs.evolve(selection, frames=tuple(frames)),
         problem=found.problem,
     )
 
