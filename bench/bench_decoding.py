@@ -1,11 +1,13 @@
 """
-How fast are the steps of one token: plain transformers, ours, and ours over copies in float16?
+How fast is an answer written: by plain transformers, by ours, over copies in float16, and guessed?
 
 A random model of the size of SmolVLM-256M is built from a configuration and a seed, in float32.
 Each side writes the same number of tokens after the same picture and question, in turns, after one
 answer that warms up. Prints the median and the spread of tokens a second between the first token
 and the last, the ratio of each side to plain transformers, paired by turn, and whether the tokens
-are the same. Then a batch of eight prompts against eight prompts one by one.
+are the same. What guessing from what was said before (prompt lookup) saves depends on how much an
+answer repeats: a random model repeats itself. Then a batch of eight prompts against eight prompts
+one by one.
 
     python bench/bench_decoding.py --rounds 3 --tokens 64 --threads 2
     python bench/bench_decoding.py --no-batch
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ import numpy as np
 import torch
 import transformers
 
+from vlmcore.vlm.backends._lookup import Lookup
 from vlmcore.vlm.backends._opening import OpenedModel, open_model
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.loading import load_predictor
@@ -36,6 +40,7 @@ from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.sources import EMBEDDED, resolve_model
 
 PLAIN, OURS, COPIES = "plain transformers", "ours", "ours, float16"
+LOOKUP = "ours, prompt lookup"
 SIDE_PX = 512
 BATCH = 8
 
@@ -99,11 +104,13 @@ def steps(folder: Path, rounds: int, tokens: int) -> bool:
     """Compare the sides; return whether all wrote the same tokens."""
     source, plain = resolve_model(folder), Placement(device="cpu")
     copies = attrs.evolve(plain, decoding=Decoding.FLOAT16)
+    guessed = {"custom_generate": Lookup()}
     opened = {OURS: open_model(source, plain), COPIES: open_model(source, copies)}
     sides: dict[str, Callable[[], Written]] = {
         PLAIN: lambda: write(opened[OURS], opened[OURS].model.generate, tokens),
         OURS: lambda: write(opened[OURS], opened[OURS].generate, tokens),
         COPIES: lambda: write(opened[COPIES], opened[COPIES].generate, tokens),
+        LOOKUP: lambda: write(opened[OURS], partial(opened[OURS].generate, **guessed), tokens),
     }
     first = {side: written().tokens for side, written in sides.items()}
     rates: dict[str, list[float]] = {side: [] for side in sides}
@@ -115,6 +122,7 @@ def steps(folder: Path, rounds: int, tokens: int) -> bool:
         agreed = agreeing(first[side], first[PLAIN])
         print(f"{side:<20} {summary(measured)} tok/s   ratio {summary(ratios)}   "
               f"{agreed} of {tokens} tokens as plain")  # fmt: skip
+    print(f"prompt lookup: {guessed['custom_generate'].report}")
     return all(written == first[PLAIN] for written in first.values())
 
 

@@ -13,6 +13,8 @@ import attrs
 from vlmcore._arrays import require_count, require_finite_between, require_positive
 from vlmcore.errors import ContractError, StructureError
 from vlmcore.limits import PromptLimits
+from vlmcore.vlm.batch import Batched
+from vlmcore.vlm.lookup import LookedUp
 from vlmcore.vlm.outputs import JsonOutput, output_of
 from vlmcore.vlm.reuse import Reused
 
@@ -128,6 +130,9 @@ class GenerationOptions:
         stop_on_repetition: End an answer that has fallen into an endless loop, with
             `StopReason.REPETITION`, instead of paying for it until *max_new_tokens*.
         cache: How the key-value cache is kept.
+        prompt_lookup: Guess tokens from what the prompt and the answer said before, and write
+            several at once where the guess holds: for answers that repeat their prompt. A model in
+            this process does so where the answer is greedy; `Generation.looked_up` tells.
         matmul_precision: Precision of float32 matrix products, set for this generation only.
         output: What the answer is to be: ``"text"``, which is ``None``; ``"json"`` for any JSON
             object; a JSON Schema; a class of attrs, a dataclass or a pydantic model; or a
@@ -144,6 +149,7 @@ class GenerationOptions:
     thinking: bool | None = None
     stop_on_repetition: bool = True
     cache: GenerationCache = GenerationCache.DYNAMIC
+    prompt_lookup: bool = False
     matmul_precision: MatmulPrecision = MatmulPrecision.HIGHEST
     output: JsonOutput | None = attrs.field(default=None, converter=output_of)
 
@@ -159,7 +165,7 @@ class GenerationOptions:
             raise ContractError("top_p", f"got {self.top_p}, expected a number from above 0 to 1")
         if self.top_k is not None:
             require_count(top_k=self.top_k)
-        for field in ("thinking", "stop_on_repetition"):
+        for field in ("thinking", "stop_on_repetition", "prompt_lookup"):
             value = getattr(self, field)
             if not isinstance(value, bool) and not (field == "thinking" and value is None):
                 raise ContractError(field, f"got {value!r:.80}, expected True or False")
@@ -247,6 +253,9 @@ class Generation:
         served: What the server said, whose counts those of the tokens are then; ``None`` for a
             model in this process, where they are counted.
         reused: What was taken over from earlier answers; ``None`` for a server.
+        batched: The batch that it was answered in, by ``generate_many`` of a model in this process.
+        looked_up: What guessing it from its prompt came to, where a model in this process was asked
+            to.
         parsed: What the answer says, where JSON was asked for: plain values, or an instance of the
             class that was asked for.
         structure_error: What is wrong with the answer, where JSON was asked for and it is not so.
@@ -260,6 +269,8 @@ class Generation:
     timings: Timings | None = None
     served: ServerReport | None = None
     reused: Reused | None = None
+    batched: Batched | None = None
+    looked_up: LookedUp | None = None
     parsed: Any = attrs.field(default=None, hash=False)
     structure_error: StructureError | None = attrs.field(default=None, eq=False)
 

@@ -9,6 +9,7 @@ import torch
 import transformers
 
 from vlmcore.limits import ReuseLimits
+from vlmcore.vlm.backends._batch_memory import rows_that_fit
 from vlmcore.vlm.backends._calls import Call
 from vlmcore.vlm.backends._conversation import ModelInputs, prepare
 from vlmcore.vlm.backends._generate import (
@@ -17,6 +18,7 @@ from vlmcore.vlm.backends._generate import (
     kept_to_output,
     room_for,
 )
+from vlmcore.vlm.backends._lookup import lookup_for
 from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel
 from vlmcore.vlm.backends._reuse import Turn
@@ -50,10 +52,14 @@ def answer_all(
         device=opened.device,
         dtype=opened.dtype,
     )
+    room = room_for(opened.model, inputs, call.options, name=model)
+    fitting = rows_that_fit(opened.model, inputs, room, call.batch_bytes)
+    if fitting < len(call.prompts):
+        return answer_all(opened, call.of_first(fitting), model=model, reuse=reuse)
     prepared_s = call.elapsed_s
     answers = _answers(opened, inputs, call)
     watch = Watch(answers, call.cancels, started_s=call.started_s)
-    room = room_for(opened.model, inputs, call.options, name=model)
+    lookup = lookup_for(opened, call.options)
     turn = Turn(opened.model, opened.kept, inputs, call.options, reuse)
     with numerics(call.options, opened.device), _kept_given_back(opened):
         opened.generate(
@@ -61,6 +67,7 @@ def answer_all(
             generation_config=generation_config(opened.model, call.options, room),
             logits_processor=kept_to_output(opened, answers, call.options, name=model),
             stopping_criteria=transformers.StoppingCriteriaList([watch]),
+            custom_generate=lookup,
         )
     turn.keep()
     timings = Timings(
@@ -72,6 +79,7 @@ def answer_all(
             prompt_tokens=count,
             timings=timings,
             reused=turn.reused,
+            looked_up=None if lookup is None else lookup.report,
         )
         for answer, count in zip(answers, inputs.prompt_tokens, strict=True)
     ]

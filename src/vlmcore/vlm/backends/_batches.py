@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from vlmcore.errors import ModelMemoryError
+from vlmcore.vlm.batch import Batched
 from vlmcore.vlm.generation import Generation
 from vlmcore.vlm.prompt import Prompt
 
 __all__ = ["answer_in_batches"]
+
+_ESTIMATED = "more than {} at once would take more memory than there is for them, by estimate"
+_RAN_OUT = "memory ran out with {} at once"
 
 
 def answer_in_batches(
@@ -18,31 +24,39 @@ def answer_in_batches(
     Answer *prompts* in batches of those that are alike, and return the answers in their order.
 
     Prompts of one batch all have images or none, and a video or none. They are taken by length, so
-    that little of a batch is padding. Where memory runs out, a batch is asked again in halves, and
-    no batch after it is larger than those.
+    that little of a batch is padding. Where fewer fit, those that are no shorter are asked so few
+    at once. Where memory runs out, a batch is asked again in halves, and no batch after it is
+    larger than those. Each answer says with how many it was answered, and why not with more.
 
     Args:
         prompts: What to ask.
         size: The most prompts of a batch.
-        answer: Answers one batch.
+        answer: Answers one batch, or as many of its first prompts as fit into memory.
 
     Raises:
         ModelMemoryError: If memory does not suffice for a single prompt.
     """
     answers: dict[int, Generation] = {}
+    ran_out = ""
     for group in _alike(prompts):
         waiting = sorted(group, key=lambda index: _length(prompts[index]))
+        most, because = size, ran_out
         while waiting:
-            batch = waiting[:size]
+            batch = waiting[:most]
             try:
                 answered = answer([prompts[index] for index in batch])
             except ModelMemoryError:
                 if len(batch) == 1:
                     raise
-                size = len(batch) // 2
+                size = most = len(batch) // 2
+                ran_out = because = _RAN_OUT.format(len(batch))
                 continue
-            answers.update(zip(batch, answered, strict=True))
-            waiting = waiting[len(batch) :]
+            if len(answered) < len(batch):
+                most, because = len(answered), _ESTIMATED.format(len(answered))
+            told = Batched(size=len(answered), smaller_because=because)
+            for index, each in zip(batch, answered, strict=False):
+                answers[index] = attrs.evolve(each, batched=told)
+            waiting = waiting[len(answered) :]
     return [answers[index] for index in range(len(prompts))]
 
 

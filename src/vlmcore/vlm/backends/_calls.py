@@ -28,12 +28,17 @@ class Call:
     options: GenerationOptions
     cancels: Sequence[CancelToken]
     show: Callable[[str], None]
-    started_s: float = attrs.field(factory=time.monotonic, init=False)
+    batch_bytes: int | None = None
+    started_s: float = attrs.field(factory=time.monotonic)
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since the call."""
         return time.monotonic() - self.started_s
+
+    def of_first(self, count: int) -> Call:
+        """Return the same call with the first *count* prompts only."""
+        return attrs.evolve(self, prompts=self.prompts[:count])
 
 
 def not_begun(call: Call) -> Generation:

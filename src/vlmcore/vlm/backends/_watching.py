@@ -12,6 +12,7 @@ from transformers import StoppingCriteria
 from vlmcore.vlm.answers import AnswerWriter
 from vlmcore.vlm.backends._decoding import TokenDecoder
 from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions, StopReason, Timings
+from vlmcore.vlm.lookup import LookedUp
 from vlmcore.vlm.repetition import LoopDetector, is_one_loop
 from vlmcore.vlm.reuse import Reused
 
@@ -75,7 +76,13 @@ class Answer:
             self._stop_reason = StopReason.REPETITION
 
     def finish(
-        self, *, cancelled: bool, prompt_tokens: int, timings: Timings, reused: Reused | None = None
+        self,
+        *,
+        cancelled: bool,
+        prompt_tokens: int,
+        timings: Timings,
+        reused: Reused | None = None,
+        looked_up: LookedUp | None = None,
     ) -> Generation:
         """Say that the model has stopped, and return the answer."""
         self._give(self._writer.write(self._decoder.finish()))
@@ -88,6 +95,7 @@ class Answer:
             new_tokens=len(self._tokens),
             timings=timings,
             reused=reused,
+            looked_up=looked_up,
         )
 
     def _reason_from_outside(self, *, cancelled: bool) -> StopReason:
