@@ -17,7 +17,7 @@ _KBPS_2 = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 _LARGEST = 0xE0  # of the bits of the head that say how large a frame is
 
 _HEAD = re.compile(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\xeb]", re.DOTALL)
-_TRIES = 1000  # heads that are looked at in what is no frame
+_TRIES = 1000  # tags, and heads in what is no frame, that are looked at
 _COUNT = re.compile(rb"(?:Xing|Info)(....)(....)|VBRI", re.DOTALL)
 _COUNT_ENDS = 48  # bytes from the beginning of a frame, at the latest
 
@@ -60,7 +60,9 @@ def _counting(first: bytes, frames: int) -> bytes:
 def _after_tags(data: bytes) -> int:
     """Say where what follows the tags begins."""
     at = 0
-    while data[at : at + 3] == b"ID3" and at + 10 <= len(data):
+    for _ in range(_TRIES):
+        if data[at : at + 3] != b"ID3" or at + 10 > len(data):
+            break
         size = 0
         for each in data[at + 6 : at + 10]:  # seven bits each
             size = size << 7 | each & 0x7F
@@ -88,6 +90,7 @@ def _whole_frames(data: bytes, at: int) -> Iterator[tuple[int, int]]:
         if size:
             yield at, at + size
             at += size
+            tries -= 1  # a song may be as long as it likes, and anything between its frames
             continue
         while not (size and (at + size == len(data) or _frame_bytes(data, at + size))):
             head = _HEAD.search(data, at + 1)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from music_cases import encoded, tone
 from vlmcore.errors import ContractError, MediaError, MediaLimitError, VlmcoreError
 from vlmcore.limits import MusicLimits
+from vlmcore_audio._mpeg import measured_mpeg
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
 
@@ -206,6 +207,27 @@ def test_heads_without_their_frames_do_not_make_decoding_slow() -> None:
     data = unmeasured("CONSTANT") + b"\xff\xfb\x90\0" * 2_000_000
     clip = MusicClip(encoded=data, container=Container.MP3)
     assert SECONDS == pytest.approx(clip.duration_s, abs=0.2)
+
+
+def test_mp3_is_decoded_to_its_end_however_often_something_lies_between_its_frames() -> None:
+    """
+    As names of songs, which radio stations put there for the whole day.
+    """
+    data = encoded("MP3", np.zeros((5 * 32_000, 2)), 32_000)
+    words = b"StreamTitle='a';".ljust(33, b"\0")
+    begin, size = data.index(data[-144:-140]), 3 * 144
+    mixed = b"".join(data[at : at + size] + words for at in range(begin, len(data), size))
+    clip = MusicClip(encoded=mixed * 30, container=Container.MP3)
+    assert clip.duration_s == pytest.approx(30 * 5.0, rel=0.03)
+
+
+def test_tags_without_end_do_not_make_decoding_slow() -> None:
+    """
+    They are passed over up to a thousand: who writes more has nothing to play.
+    """
+    tag, song = b"ID3\4\0\0\0\0\0\0", unmeasured("CONSTANT", 16_000)
+    assert measured_mpeg(song) == measured_mpeg(tag * 1000 + song)
+    assert tag * 1001 + song == measured_mpeg(tag * 1001 + song)
 
 
 @pytest.mark.parametrize("limit", [1_000, 3_000_000])
