@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import os
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -183,10 +184,18 @@ def find_manifest(files: WeightFiles) -> Manifest:
     Read the manifest that lies beside *files*: of the pack, or of the index of several files.
 
     Raises:
-        WeightsError: If there is none, or it cannot be read.
+        WeightsError: If there is none, as a writer was ended before it took its place or for
+            another reason, or it cannot be read.
         CorruptWeightsError: If it is none, or contradicts itself.
     """
-    return read_manifest(manifest_path(files.chosen), limits=files.limits)
+    beside, coming = manifest_path(files.chosen), coming_manifest_path(files.chosen)
+    if coming.exists() and not os.path.lexists(beside):
+        raise WeightsError(
+            str(beside),
+            "is not there, as its writer was ended before it had replaced it: "
+            f"{coming.name[:200]!a} is still there; write the file again",
+        )
+    return read_manifest(beside, limits=files.limits)
 
 
 def manifest_of(

@@ -405,6 +405,24 @@ def test_a_writer_that_is_killed_between_file_and_manifest_is_told_and_no_corrup
         assert 1 == verify(files).tensors
 
 
+def test_a_first_pack_whose_writer_was_ended_says_what_to_do(tmp_path: Path) -> None:
+    """
+    There is no old manifest then, and the new one still has the name of what comes.
+    """
+    path = tmp_path / "m.flashpack"
+    write_pack({"w": np.ones(4, np.float32)}, path)
+    manifest_path(path).rename(coming_manifest_path(path))
+    with open_files(path) as files, pytest.raises(WeightsError, match="is not there") as error:
+        verify(files)
+    assert not isinstance(error.value, CorruptWeightsError)
+    assert "'m.flashpack.manifest.json.new' is still there; write the file again" in str(
+        error.value
+    )
+    write_pack({"w": np.ones(4, np.float32)}, path)
+    with open_files(path) as files:
+        assert 1 == verify(files).tensors
+
+
 def test_a_file_that_is_whole_is_so_whatever_waits_beside_it(tmp_path: Path) -> None:
     """
     A writer that was ended before it replaced anything left the old file and its manifest.
