@@ -7,6 +7,7 @@ other file: nothing that it names is looked up, on a disk or in a network.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -91,7 +92,7 @@ class VideoFile:
         if not self.tick_s:
             raise MediaError(self._name, "holds a video without times")
         codec.options = {**bound, "codec_whitelist": _DECODERS}
-        codec.thread_count = limits.max_threads
+        codec.thread_count = min(limits.max_threads, os.cpu_count() or 1)
         self.stream.thread_type = "AUTO"
 
     @property

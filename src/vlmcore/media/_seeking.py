@@ -118,7 +118,7 @@ class FrameReader:
                     ends = max(ends, packet.pts + (packet.duration or 0))
             if shown > self.start and length_s:
                 break
-        self._go_before(self.start)
+        self._shown = self._next = None  # it stands somewhere else now
         return shown, ends
 
     def _restart(self, *, wanted: float, whole: bool) -> None:
