@@ -45,9 +45,13 @@ class LevelSwitch:
     def __attrs_post_init__(self) -> None:
         under, over = self.values[:-1], self.values[1:]
         keep = object.__setattr__  # the class is frozen, and these are made once
-        keep(self, "middles", under / 2 + over / 2)
-        keep(self, "rising", (1 - _STAY_SHARE) * under + _STAY_SHARE * over)
-        keep(self, "falling", _STAY_SHARE * under + (1 - _STAY_SHARE) * over)
+        # Between neighbours in float64 there is nothing, and rounding must not take a level away.
+        below, above = np.nextafter(over, -np.inf), np.nextafter(under, np.inf)
+        keep(self, "middles", np.minimum(under / 2 + over / 2, below))
+        rising = (1 - _STAY_SHARE) * under + _STAY_SHARE * over
+        falling = _STAY_SHARE * under + (1 - _STAY_SHARE) * over
+        keep(self, "rising", np.minimum(rising, below))
+        keep(self, "falling", np.maximum(falling, above))
 
     def nearest(self, numbers: Float64Array) -> npt.NDArray[np.intp]:
         """Find the index of the level that is nearest to each of *numbers*."""

@@ -58,3 +58,16 @@ def test_a_threshold_itself_leaves_nothing() -> None:
         [int(GEARS.switched(at[i : i + 1], start=i + 1)[0]) for i in range(3)],
     ]
     assert [0, 1, 2] == GEARS.nearest(GEARS.middles).tolist()
+
+
+@pytest.mark.parametrize("level", [1.0, -3.0, 0.02, 5e-324, -5e-324, 1.7e308])
+def test_levels_that_are_neighbours_in_float64_are_told_apart(level: float) -> None:
+    """
+    Each level is nearest to itself, and is switched to from every other, however close they are.
+    """
+    first = np.nextafter(level, -np.inf)
+    levels = np.array([first, level, np.nextafter(level, np.inf)])
+    switch = LevelSwitch(values=levels)
+    assert [0, 1, 2] == switch.nearest(levels).tolist()
+    for start in range(3):
+        assert [0, 1, 2] == switch.switched(levels, start=start).tolist()
