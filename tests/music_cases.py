@@ -20,10 +20,16 @@ import soundfile
 import trustme
 
 from routing_cases import ADDRESSES, PUBLIC, routed  # noqa: F401 - tests of music have it from here
+from vlmcore._net.http_exchange import HttpExchange
+from vlmcore.limits import MusicLimits
+from vlmcore.secrets import Secret
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
+from vlmcore_audio.minimax._terms import Terms
 from vlmcore_audio.minimax.async_client import AsyncMiniMaxMusic
 from vlmcore_audio.minimax.client import MiniMaxMusic, Retries
+from vlmcore_audio.minimax.regions import Region
+from vlmcore_audio.minimax.wire import Delivery
 from vlmcore_audio.music import AudioFormat, MusicRequest
 
 KEY = "sk-Zx9+q/7=Kw'3\"d"
@@ -184,6 +190,18 @@ WAV = encoded("WAV")
 MP3 = encoded("MP3")
 PLACE = f"https://{CDN}/song.wav?sign=1"
 AT_ONCE = Retries(first_s=0.001, jitter=lambda: 0.0)
+TERMS = Terms(
+    key=Secret(KEY),
+    region=Region.GLOBAL_EN,
+    delivery=Delivery.HEX,
+    timeout_s=1.0,
+    retries=AT_ONCE,
+    download_hosts=None,
+    aigc_watermark=False,
+    limits=MusicLimits(),
+    tls=ssl.create_default_context(),
+    exchange_type=HttpExchange,
+)
 
 
 def request(container: Container = Container.WAV) -> MusicRequest:

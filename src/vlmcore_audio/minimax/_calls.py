@@ -137,7 +137,8 @@ def _asked(
     except (OSError, BrokenHttpError) as error:
         if reader.is_whole_though_cut():  # it is paid for
             return
-        if isinstance(error, BrokenHttpError) and reader.received_bytes:
-            came = reader.received_bytes
-            raise MusicIncompleteError(SERVICE, terms.redacted(str(error)), came) from None
-        raise
+        came = reader.received_bytes
+        if isinstance(error, TimeoutError) or not came:
+            raise
+        why = str(error) if isinstance(error, BrokenHttpError) else "the connection was lost"
+        raise MusicIncompleteError(SERVICE, terms.redacted(why), came) from None

@@ -24,7 +24,7 @@ from vlmcore.limits import DocumentLimits, MusicLimits
 from vlmcore_audio.minimax._hex import HexAudio
 from vlmcore_audio.minimax._service import SERVICE
 
-__all__ = ["Document", "read_document", "refused"]
+__all__ = ["Document", "NoJsonError", "read_document", "refused"]
 
 _KINDS: dict[int, type[MusicRefusedError]] = {
     1000: MusicBusyError,
@@ -39,6 +39,10 @@ _KINDS: dict[int, type[MusicRefusedError]] = {
 }
 _WORDS = 400  # characters of the service's that are shown
 _TRACE = 80
+
+
+class NoJsonError(Exception):
+    """A text is no JSON that can be read; it may be the half of one."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -91,13 +95,14 @@ def read_document(
 
     Raises:
         MusicRefusedError: If it tells of an error.
-        MusicProtocolError: If it is no JSON, or not what the service sends.
+        MusicProtocolError: If it is not what the service sends.
+        NoJsonError: If it is no JSON.
     """
     read = DocumentLimits(max_document_bytes=max(1, limits.max_event_bytes))
     try:
         fields = read_json(text, limits=read)
     except ContractError:  # whose words may end within the key
-        raise MusicProtocolError(SERVICE, "it sent no JSON that can be read") from None
+        raise NoJsonError from None
     if not isinstance(fields, dict):
         raise MusicProtocolError(SERVICE, f"it sent {type(fields).__name__}, expected an object")
     trace = fields.get("trace_id")

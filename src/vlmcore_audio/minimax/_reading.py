@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterator
 
 from vlmcore._net.events import EventReader
 from vlmcore._net.http_parts import Head
-from vlmcore.errors import LimitExceededError, MusicError, MusicProtocolError
+from vlmcore.errors import (
+    LimitExceededError,
+    MusicError,
+    MusicIncompleteError,
+    MusicProtocolError,
+)
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.containers import Container
 from vlmcore_audio.minimax._assembly import Assembly
-from vlmcore_audio.minimax._documents import Document, read_document, refused
+from vlmcore_audio.minimax._documents import Document, NoJsonError, read_document, refused
 from vlmcore_audio.minimax._hex import AudioSieve, HexAudio
 from vlmcore_audio.minimax._service import SERVICE
 
@@ -53,11 +58,13 @@ class AnswerReader:
         self._text = bytearray()
         self._piece: HexAudio | None = None
         self._came = 0
+        self._is_ended = False
 
     @property
     def received_bytes(self) -> int:
         """How much of the audio there is."""
-        return len(self.assembly) + self._sieve.begun_bytes
+        taken_out = 0 if self._piece is None else len(self._piece)
+        return len(self.assembly) + self._sieve.begun_bytes + taken_out
 
     @property
     def is_failure_without_words(self) -> bool:
@@ -108,8 +115,9 @@ class AnswerReader:
         Take the end of the answer.
 
         Raises:
-            MusicError: If it tells of an error, or is not what the service sends.
+            MusicError: If it tells of an error, is not what the service sends, or is cut.
         """
+        self._is_ended = True
         if self._begin is not None:
             self._begun()
         self._take_text(self._sieve.finish())
@@ -168,14 +176,22 @@ class AnswerReader:
             self.is_over = self.assembly.is_as_told  # nothing that follows makes it better
 
     def _take_document(self, text: bytes) -> None:
-        piece, self._piece = self._piece, None
-        self.document = document = read_document(
-            text,
-            piece,
-            http_status=self._head.status,
-            limits=self._limits,
-            redacted=self._redacted,
-        )
+        try:
+            self.document = document = read_document(
+                text,
+                self._piece,
+                http_status=self._head.status,
+                limits=self._limits,
+                redacted=self._redacted,
+            )
+        except NoJsonError:
+            came = self.received_bytes
+            if self._is_ended and came:
+                raise MusicIncompleteError(
+                    SERVICE, "the answer ended before the audio did", came
+                ) from None
+            raise MusicProtocolError(SERVICE, "it sent no JSON that can be read") from None
+        self._piece = None
         self.assembly.take(document)
         self.assembly.trace_id = self.assembly.trace_id or self._trace
         self.url = document.url or self.url

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import ssl
 import threading
 import traceback
 from collections.abc import Callable, Iterable
@@ -25,6 +24,7 @@ from music_cases import (
     KEY,
     MP3,
     PLACE,
+    TERMS,
     WAV,
     Asked,
     Generate,
@@ -40,7 +40,6 @@ from music_cases import (
     streams,
     tone,
 )
-from vlmcore._net.http_exchange import HttpExchange
 from vlmcore.cli import main
 from vlmcore.errors import (
     ContractError,
@@ -66,19 +65,6 @@ from vlmcore_audio.minimax.covers import CoverFeature
 from vlmcore_audio.minimax.regions import Region
 from vlmcore_audio.minimax.wire import Delivery
 from vlmcore_audio.music import MusicRequest, Reference
-
-TERMS = Terms(
-    key=Secret(KEY),
-    region=Region.GLOBAL_EN,
-    delivery=Delivery.HEX,
-    timeout_s=1.0,
-    retries=AT_ONCE,
-    download_hosts=None,
-    aigc_watermark=False,
-    limits=MusicLimits(),
-    tls=ssl.create_default_context(),
-    exchange_type=HttpExchange,
-)
 
 
 @both
