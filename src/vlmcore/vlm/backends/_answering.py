@@ -51,6 +51,7 @@ def answer_all(
         thinking=call.options.thinking,
         device=opened.device,
         dtype=opened.dtype,
+        digests=reuse is not None,
     )
     room = room_for(opened.model, inputs, call.options, name=model)
     fitting = rows_that_fit(opened.model, inputs, room, call.batch_bytes)

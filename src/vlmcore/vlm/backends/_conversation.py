@@ -34,7 +34,7 @@ class ModelInputs:
         prompt_tokens: Tokens of each prompt, padding not counted.
         in_reasoning: For each prompt, whether it ends inside reasoning.
         pictures: A digest of what the model is shown, from pixels and the processor's settings;
-            empty where it is shown nothing.
+            empty where it is shown nothing, or none was asked for.
     """
 
     tensors: dict[str, Any]
@@ -59,6 +59,7 @@ def prepare(
     thinking: bool | None,
     device: torch.device,
     dtype: torch.dtype,
+    digests: bool = True,
 ) -> ModelInputs:
     """
     Render *prompts* with the model's chat template and tokenise them as one left-padded batch.
@@ -73,6 +74,7 @@ def prepare(
         thinking: Asks templates that know ``enable_thinking`` for reasoning, or against it.
         device: Where the tensors go.
         dtype: The dtype of pixel values.
+        digests: Whether to digest what is shown, by which it is known when it comes again.
 
     Raises:
         GenerationError: If the template or the processor refuses a prompt.
@@ -88,13 +90,14 @@ def prepare(
             model, f"its processor refuses the prompt ({type(error).__name__}: {error})"
         ) from error
     tensors = {name: _placed(value, device, dtype) for name, value in batch.items()}
+    shown = {name: value for name, value in batch.items() if name not in OF_TEXT}
     ids, mask = tensors["input_ids"], tensors.get("attention_mask")
     counts = [ids.shape[1]] * len(ids) if mask is None else mask.sum(dim=1).tolist()
     return ModelInputs(
         tensors=tensors,
         prompt_tokens=tuple(int(count) for count in counts),
         in_reasoning=tuple(opens_reasoning(r.text) for r in rendered),
-        pictures=_digest({name: value for name, value in batch.items() if name not in OF_TEXT}),
+        pictures=_digest(shown) if digests else b"",
     )
 
 
@@ -106,7 +109,7 @@ def _digest(shown: Mapping[str, Any]) -> bytes:
     for name, value in sorted(shown.items()):
         array = value.contiguous() if isinstance(value, torch.Tensor) else torch.tensor(value)
         digest.update(f"{name} {array.dtype} {list(array.shape)};".encode())
-        digest.update(array.flatten().view(torch.uint8).numpy().tobytes())
+        digest.update(array.flatten().view(torch.uint8).numpy())
     return digest.digest()
 
 

@@ -9,6 +9,7 @@ import torch
 from tiny_models import CHAT_KINDS
 from vlmcore.errors import ModelMemoryError
 from vlmcore.limits import ReuseLimits
+from vlmcore.vlm.backends import _conversation
 from vlmcore.vlm.backends._kept import KeptBytes
 from vlmcore.vlm.generation import (
     CancelToken,
@@ -272,6 +273,18 @@ def test_nothing_is_kept_where_that_is_asked_for(tiny_model):
 
     assert "nothing is kept: reuse is off" == reused.fresh_because
     assert (0, 0, 0) == (report.vision_bytes, report.prefix_bytes, report.vision_misses)
+
+
+def test_pictures_are_not_digested_where_nothing_is_kept(llava, tiny_model, monkeypatch):
+    """A digest costs time, and nobody would ask for it."""
+    digested = []
+    monkeypatch.setattr(_conversation, "_digest", lambda shown: digested.append(shown) or b"1")
+    with load_predictor(tiny_model("llava"), reuse=False) as off:
+        off.generate(ask("One", IMAGE), SHORT)
+    assert [] == digested
+
+    llava.generate(ask("One", IMAGE), SHORT)
+    assert 1 == len(digested)
 
 
 def test_one_pixel_makes_another_picture(llava):
