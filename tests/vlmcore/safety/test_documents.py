@@ -176,6 +176,25 @@ def test_a_fault_is_named_with_its_place(changes: dict[str, Any], path: str) -> 
     assert path in [place for place, _ in caught.value.faults]
 
 
+def test_a_total_that_is_not_the_sum_is_told_with_both_numbers() -> None:
+    """
+    And which document it is.
+    """
+    violations = {**OLD["violations"], "total": 5}
+    with pytest.raises(DocumentError, match=r"robot-action-safety") as caught:
+        safety_report_from_document(OLD | {"violations": violations})
+    problem = "got 5, expected 6, the sum of the counts of values"
+    assert [("$.violations.total", problem)] == list(caught.value.faults)
+
+
+def test_kinds_that_a_summary_does_not_count_are_zero() -> None:
+    """
+    Every kind is there.
+    """
+    summary = attrs.evolve(safety_report_from_document(OLD), counts={ViolationKind.STEP: 2})
+    assert dict.fromkeys(ViolationKind, 0) | {ViolationKind.STEP: 2} == dict(summary.counts)
+
+
 def test_all_faults_are_told_at_once() -> None:
     """
     A person mends them all.
@@ -250,6 +269,10 @@ def test_a_summary_that_cannot_be_is_refused(field: str, value: Any) -> None:
         ({"action_dim": 5_000}, "action_dim: got 5000, expected at most 2048"),
         ({"input_horizon": 5_000}, "input_horizon: got 5000, expected at most 4096"),
         ({"execution_horizon": 51}, "execution_horizon: got 51, expected at most 50"),
+        (
+            {"reason": "stale", "safe_for_handoff": False},
+            f"reason: got 'stale', expected one of {', '.join(map(str, RefusalReason))}",
+        ),
         (
             {"reason": RefusalReason.STALE},
             "reason: got RefusalReason.STALE for what is safe, expected None",
