@@ -109,7 +109,7 @@ def _digest(shown: Mapping[str, Any]) -> bytes:
     for name, value in sorted(shown.items()):
         array = value.contiguous() if isinstance(value, torch.Tensor) else torch.tensor(value)
         digest.update(f"{name} {array.dtype} {list(array.shape)};".encode())
-        digest.update(array.flatten().view(torch.uint8).numpy())
+        digest.update(array.flatten().view(torch.uint8).numpy().data)
     return digest.digest()
 
 
