@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
     parser.add_argument("--seconds", type=int, default=60, help="length of the video")
+    parser.add_argument("--gop", type=int, action="append", help="frames from key to key frame")
     parser.add_argument("--folder", type=Path, help="where the videos are made, and stay")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.seconds < 1:
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         same = [
             compare(made(options.folder or Path(folder), options.seconds, gop), options.rounds)
-            for gop in (250, RATE_HZ)
+            for gop in options.gop or (250, RATE_HZ)
         ]
     return 0 if all(same) else 1
 

@@ -14,6 +14,8 @@ import pytest
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
 
+from video_cases import clip
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SCENE = ROOT / "src/vlmcore/embedded/samples/scene-1.png"
@@ -92,7 +94,7 @@ def test_the_examples_of_a_page_run(
 ) -> None:
     """
     From the top to the bottom of a page, in one namespace and in one folder, where there is what a
-    checkout has; ``SCENE`` is a picture that is there.
+    checkout has; ``SCENE`` is a picture that is there, and ``CLIP`` a video.
     """
     for name, value in shell_environment().items():
         monkeypatch.setenv(name, value)
@@ -100,7 +102,7 @@ def test_the_examples_of_a_page_run(
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     document = SYBIL.parse(page)
-    document.namespace.update(SCENE=SCENE)
+    document.namespace.update(SCENE=SCENE, CLIP=clip(40))
     for example in document.examples():
         example.evaluate()
 

@@ -35,7 +35,6 @@ class FrameReader:
     Attributes:
         first: Its first frame.
         start: The time of that frame.
-        at_end: Whether the frame that was returned last is the last that can be decoded.
         broken: When the first packet was that could not be decoded; ``None`` if all could.
 
     Raises:
@@ -50,7 +49,7 @@ class FrameReader:
         self._ahead = round(_FRAMES_AHEAD / (file.stream.average_rate or 1) / file.tick_s)
         self.broken: int | None = None
         self._wanted = self._newest = self._dts = self._key = -math.inf
-        self._whole = self.at_end = False
+        self._whole = False
         self._frames: Iterator[Any]
         self._shown: Any
         self._next: Any
@@ -59,6 +58,10 @@ class FrameReader:
         if self.first is None:
             raise MediaError(name, "holds no frame that can be decoded: it is broken or cut short")
         self.start: int = self.first.pts
+
+    def count_anew(self) -> None:
+        """Begin to count anew what the limits bound."""
+        self._decoded = self._read = 0
 
     def frame_at(self, ticks: int) -> Any:
         """
@@ -95,7 +98,6 @@ class FrameReader:
             self._shown = self._next
             yield self._next
             self._next = next(self._frames, None)
-        self.at_end = True
 
     def find_end(self) -> tuple[int, int]:
         """
@@ -107,7 +109,8 @@ class FrameReader:
         """
         length_s = self._file.duration_s or 0.0
         near_s = max(0.0, length_s - _LAST_PART_S)  # the last packet is not always the last frame
-        for ticks in (self.start + round(near_s / self._file.tick_s), self.start):
+        near = self.start + round(near_s / self._file.tick_s)
+        for ticks in dict.fromkeys((near, self.start)):
             self._file.seek(ticks)
             shown = ends = self.start
             for packet in self._file.packets():
@@ -116,7 +119,7 @@ class FrameReader:
                 if packet.pts is not None and packet.size and not packet.is_corrupt:
                     shown = max(shown, packet.pts)
                     ends = max(ends, packet.pts + (packet.duration or 0))
-            if shown > self.start and length_s:
+            if shown > self.start:
                 break
         self._shown = self._next = None  # it stands somewhere else now
         return shown, ends
@@ -125,7 +128,6 @@ class FrameReader:
         """Decode from where the file stands, each frame if *whole*."""
         self._wanted, self._whole = wanted, whole
         self._newest = self._dts = self._key = -math.inf
-        self.at_end = False
         self._frames = self._decode()
         self._shown, self._next = None, next(self._frames, None)
 
@@ -149,10 +151,7 @@ class FrameReader:
     def _advance(self, ticks: int) -> Any:
         while self._shown is None or self._shown.pts < ticks:
             self._next = self._next or next(self._frames, None)
-            if self._next is None:
-                self.at_end = True
-                break
-            if self._next.pts > ticks:
+            if self._next is None or self._next.pts > ticks:
                 break
             self._shown, self._next = self._next, None
         return self._shown or self._next

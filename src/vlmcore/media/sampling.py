@@ -11,7 +11,6 @@ import numpy as np
 from vlmcore._arrays import (
     Float64Array,
     UInt8Array,
-    immutable,
     readonly_float64,
     readonly_frames,
     require_positive,
@@ -96,7 +95,9 @@ def sample_frames(
             meter.add(grey_thumbnail(frame, sampling.thumbnail_px), at_s)
         selection = select_by_changes(meter.changes(), sampling, tracks=tracks)
     indices = np.searchsorted(times, selection.timestamps_s)
-    return SampledVideo(pixels=immutable(frames[indices]), selection=selection)
+    pixels: UInt8Array = np.asarray(frames)[indices]  # a copy
+    pixels.flags.writeable = False
+    return SampledVideo(pixels=pixels, selection=selection)
 
 
 def _times(count: int, rate_hz: float | None, timestamps_s: Any) -> Float64Array:

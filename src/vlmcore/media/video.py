@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import attrs
 import numpy as np
 
-from vlmcore._arrays import Float64Array, UInt8Array, immutable, readonly_float64
+from vlmcore._arrays import Float64Array, UInt8Array, readonly_float64
 from vlmcore._optional import optional_dependency
 from vlmcore.errors import ContractError, MediaError, MediaLimitError
 from vlmcore.limits import VideoLimits
@@ -132,6 +132,7 @@ class Video:
         width, height = budget.size_for(self.info.width_px, self.info.height_px)
         self._require("max_frames", len(times))
         self._require("max_kept_bytes", len(times) * width * height * 3)
+        self._reader.count_anew()
         pixels = np.empty((len(times), height, width, 3), np.uint8)
         shown_at: list[float] = []
         for at_s in times.tolist():
@@ -140,9 +141,11 @@ class Video:
                 pixels[len(shown_at)] = self._pixels(frame, width, height, budget)
                 shown_at.append(self._seconds(frame.pts))
         if not shown_at:
-            raise MediaError(self._name, f"has no frame at these times: {self.problem}")
+            raise MediaError(self._name, f"has no frame there: {self.problem or 'it is broken'}")
+        pixels = pixels[: len(shown_at)]
+        pixels.flags.writeable = False
         return VideoFrames(
-            pixels=immutable(pixels[: len(shown_at)]),
+            pixels=pixels,
             timestamps_s=tuple(shown_at),
             problem=self.problem,
         )
@@ -182,6 +185,7 @@ class Video:
         width, height = PixelBudget(longest_edge_px=thumbnail_px).size_for(
             first.width, first.height
         )
+        self._reader.count_anew()
         meter = ChangeMeter()
         for frame in self._reader.scan():
             grey = self._file.grey(frame, width_px=width, height_px=height)
@@ -234,8 +238,10 @@ def _sampled(
         shown_at = found.timestamps_s[place]
         nearest = selection.frames[int(np.argmin(np.abs(wanted - shown_at)))]
         frames.append(attrs.evolve(nearest, timestamp_s=shown_at, index=None))
+    pixels = found.pixels if len(kept) == len(found.pixels) else found.pixels[kept]
+    pixels.flags.writeable = False
     return SampledVideo(
-        pixels=found.pixels if len(kept) == len(found.pixels) else immutable(found.pixels[kept]),
+        pixels=pixels,
         selection=attrs.evolve(selection, frames=tuple(frames)),
         problem=found.problem,
     )

@@ -119,6 +119,10 @@ def test_no_more_is_decoded_than_is_needed() -> None:
     made = clip(250, gop=50)
     limits = VideoLimits(max_decoded_frames=90)
     assert [0, 51, 151, 248] == numbers_at(made, [0, 5.1, 15.1, 24.8], limits=limits)
+    with open_video(made, limits=limits) as video:
+        for _ in range(5):  # what is counted is one call, not the life of an open video
+            assert 51 == number(video.frames_at([5.1]).pixels[0])
+            assert 200 == number(video.frames_at([20.0]).pixels[0])
     with pytest.raises(MediaLimitError, match="max_decoded_frames"):
         sample_video(made, FrameSampling(strategy=SCENES), limits=limits)
 
@@ -386,7 +390,7 @@ def test_what_is_no_file_of_video_is_one_clear_error(what: str, tmp_path: Path) 
         ("max_frames", 1),
         ("max_kept_bytes", 2 * 64 * 48 * 3 - 1),
         ("max_packets", 10),
-        ("max_decoded_frames", 5),
+        ("max_decoded_frames", 2),
     ],
 )
 def test_each_limit_is_kept(limit: str, allowed: int) -> None:
