@@ -72,13 +72,14 @@ class TcpConnection:
                     raise
         if tls is not None and self._socket is not None:
             self._socket.settimeout(deadline.left_s())
-            self._keep(
-                tls.wrap_socket(
-                    self._socket,
-                    server_hostname=endpoint.host,
-                    suppress_ragged_eofs=not needs_end,
-                )
+            encrypted = tls.wrap_socket(
+                self._socket,
+                server_hostname=endpoint.host,
+                suppress_ragged_eofs=not needs_end,
+                do_handshake_on_connect=False,
             )
+            self._keep(encrypted)  # before the peer says something: `cut` ends that wait, too
+            encrypted.do_handshake()
 
     def send_some(self, data: memoryview, deadline: Deadline) -> int:
         """

@@ -14,6 +14,7 @@ from vlmcore.errors import (
     MusicIncompleteError,
     MusicProtocolError,
     MusicRefusedError,
+    MusicTimeoutError,
 )
 from vlmcore.limits import MusicLimits
 from vlmcore_audio.clips import MusicClip
@@ -104,10 +105,15 @@ def _answered(
             is_free = error.code in _RETRIED or reader.is_failure_without_words
             if reader.received_bytes or not is_free or attempt > terms.retries.times:
                 raise
+            refusal = f"HTTP {error.status}" if error.code is None else f"code {error.code}"
         else:
             return reader
         yield MusicProgress(phase="waiting", attempt=attempt)
-        yield Wait(terms.retries.wait_s(attempt))
+        try:
+            yield Wait(terms.retries.wait_s(attempt))
+        except TimeoutError:
+            wait = f"other answer than {refusal}"
+            raise MusicTimeoutError(SERVICE, wait, terms.timeout_s) from None
 
 
 def _asked(

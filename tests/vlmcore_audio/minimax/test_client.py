@@ -433,7 +433,7 @@ def test_waits_end_at_the_deadline(generate: Generate, minimax: ScriptedMiniMax)
     However long they were meant to be.
     """
     minimax.scripts = [says(document(None, code=1002))]
-    with pytest.raises(MusicTimeoutError):
+    with pytest.raises(MusicTimeoutError, match="no other answer than code 1002 within 1 s"):
         generate(timeout_s=1.0, retries=Retries(first_s=600.0, longest_s=600.0))
 
 

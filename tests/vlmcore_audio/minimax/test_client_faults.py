@@ -26,11 +26,13 @@ from music_cases import (
     event,
     http,
     request,
+    routed,
     says,
     stream_head,
     streams,
 )
 from vlmcore.errors import (
+    MusicCancelledError,
     MusicError,
     MusicIncompleteError,
     MusicParametersError,
@@ -38,6 +40,7 @@ from vlmcore.errors import (
     MusicRefusedError,
 )
 from vlmcore_audio.containers import Container
+from vlmcore_audio.minimax.client import MiniMaxMusic
 from vlmcore_audio.minimax.regions import Region
 from vlmcore_audio.minimax.wire import Delivery
 from vlmcore_audio.music import MusicRequest, Reference
@@ -279,3 +282,29 @@ def test_music_of_another_size_than_was_told_is_not_whole_where_the_answer_is_cu
     minimax.scripts = [lambda _: [chunks("text/event-stream", *parts)]]
     with pytest.raises(MusicIncompleteError):
         generate(request(Container.MP3))
+
+
+@pytest.mark.usefixtures("minimax")
+def test_a_call_is_cancelled_while_nobody_answers_in_tls() -> None:
+    """
+    From another thread, before anything was asked.
+    """
+    errors: list[MusicError] = []
+    music = MiniMaxMusic(timeout_s=60.0)
+
+    def work() -> None:
+        try:
+            music.generate(request())
+        except MusicError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work)
+    with socket.create_server(("127.0.0.1", 0)) as silent, routed(silent.getsockname()[1]):
+        thread.start()
+        peer, _ = silent.accept()
+        with peer:
+            assert peer.recv(1)
+            music.cancel()
+            thread.join(20)
+            assert not thread.is_alive()
+    assert [MusicCancelledError] == [type(error) for error in errors]
