@@ -91,7 +91,7 @@ class MusicClip:
     @property
     def duration_s(self) -> float:
         """
-        How long it is, in seconds: as its header says, but MP3 is decoded to see.
+        How long it is, in seconds. A header is believed, but MP3 is decoded to see.
 
         Raises:
             MediaError: If it cannot be decoded.
