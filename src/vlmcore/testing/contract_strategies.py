@@ -68,7 +68,7 @@ def action_dims(
     """
     Dimensions of every kind: targets, changes and rates, periodic ones, and ones with levels.
 
-    Some changes and rates bound the position that they lead to.
+    Some changes and rates bound the position that they lead to, and others have levels.
 
     Args:
         draw: Given by hypothesis.
@@ -99,16 +99,30 @@ def action_dims(
         low = draw(finite_numbers(1e3))
         high = low + draw(st.floats(1e-3, 1e3))
     if kind == "levels":
-        middle = draw(st.lists(st.floats(low, high), max_size=3))
-        fields["levels"] = tuple(sorted({low, high, *middle}))
-        if draw(st.booleans()):
-            fields.pop("max_step", None)
-            fields.pop("max_rate", None)
-        nearest = min(after - before for before, after in pairwise(fields["levels"]))
-        for field, least in (("max_step", nearest), ("max_rate", nearest * rate_hz)):
-            if field in fields:  # another level can be reached
-                fields[field] = max(fields[field], least)
+        low, high = draw(_levels(fields, low, high, rate_hz=rate_hz))
     return ActionDim(low=low, high=high, **fields)
+
+
+@st.composite
+def _levels(
+    draw: st.DrawFn, fields: dict[str, Any], low: float, high: float, *, rate_hz: float
+) -> tuple[float, float]:
+    """Put levels into *fields*, so that another one can be reached, and give their range."""
+    levels = {low, high, *draw(st.lists(st.floats(low, high), max_size=3))}
+    if draw(st.booleans()):
+        fields["reference"] = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))
+        levels.add(0.0)
+        nearest = min(abs(level) for level in levels if level)
+    else:
+        nearest = min(after - before for before, after in pairwise(sorted(levels)))
+    fields["levels"] = tuple(sorted(levels))
+    if draw(st.booleans()):
+        fields.pop("max_step", None)
+        fields.pop("max_rate", None)
+    for field, least in (("max_step", nearest), ("max_rate", nearest * rate_hz)):
+        if field in fields:
+            fields[field] = max(fields[field], least)
+    return min(levels), max(levels)
 
 
 @st.composite

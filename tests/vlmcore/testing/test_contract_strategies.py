@@ -28,6 +28,7 @@ FOUND: list[tuple[Any, Callable[[Any], bool]]] = [
     (action_dims(), lambda dim: dim.reference is Reference.VELOCITY),
     (action_dims(), lambda dim: dim.period is not None and dim.max_rate is not None),
     (action_dims(), lambda dim: dim.is_discrete and dim.max_step is None and dim.max_rate is None),
+    (action_dims(), lambda dim: dim.is_discrete and dim.reference.is_change and dim.low < 0),
     (action_spaces(), lambda space: space.is_change.any() and space.is_discrete.any()),
     (hostile_numbers(), math.isnan),
     (hostile_numbers(), math.isinf),
