@@ -7,6 +7,7 @@ redirect, no second try, and a deadline that is the caller's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import h11
@@ -15,6 +16,7 @@ from vlmcore._net.http_parts import BrokenHttpError, Head, HttpStart, HungUpErro
 
 __all__ = ["HttpExchange"]
 
+_CODING = re.compile(r"[A-Za-z-]{1,20}")  # whole, and as it is: anything else is not shown
 _HUNG_UP = "it hung up before the answer was whole"
 
 
@@ -82,8 +84,9 @@ class HttpExchange:
             yield from self._read(is_last=not data)
         except (h11.RemoteProtocolError, ValueError) as error:
             # ValueError: of a length of more digits than Python turns into a number.
-            if data:
-                raise BrokenHttpError(f"it broke the protocol: {error}") from None
+            if data:  # not with what it sent, which follows in the words of h11
+                why = str(error).partition(":")[0]
+                raise BrokenHttpError(f"it broke the protocol: {why}") from None
             raise HungUpError(_HUNG_UP) from None
 
     def _read(self, *, is_last: bool) -> Iterator[Head | bytes]:
@@ -117,7 +120,8 @@ class HttpExchange:
             if headers.setdefault(name, value) != value:
                 contradicted.add(name)
             if name == "content-encoding" and value.lower() != "identity":
-                raise BrokenHttpError(f"content-encoding: got {value[:40]!r}, expected none")
+                got = repr(value) if _CODING.fullmatch(value) else "another one"
+                raise BrokenHttpError(f"content-encoding: got {got}, expected none")
         if head.status_code > 599:
             raise BrokenHttpError(f"status: got {head.status_code}, expected at most 599")
         return Head(status=head.status_code, headers=headers, contradicted=frozenset(contradicted))

@@ -763,6 +763,32 @@ def test_the_key_is_in_no_error_wherever_an_answer_repeats_it(
         assert [] == [form for form in forms(KEY) | {KEY[:9]} if form in shown]
 
 
+@both
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "HTTP/1.1 {}",
+        "HTTP/1.1 200 OK\r\n{}",
+        "HTTP/1.1 200 OK\r\ncontent-encoding: {}",
+        "HTTP/1.1 200 OK\r\ncontent-length: {}",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: {}",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{}",
+    ],
+)
+def test_the_key_is_in_no_error_wherever_http_repeats_it(
+    answer: str, generate: Generate, minimax: ScriptedMiniMax
+) -> None:
+    """
+    Whole, cut, or in the spelling of JSON, which an error of HTTP writes in that of Python.
+    """
+    for said in (KEY, json.dumps(KEY), *("x" * lead + KEY for lead in (10, 28, 38, 360, 390))):
+        minimax.scripts = [lambda _, said=said: [f"{answer.format(said)}\r\n\r\n".encode()]]
+        with pytest.raises(MusicError) as caught:
+            generate(retries=Retries(times=0))
+        shown = everything_of(caught.value)
+        assert [] == [form for form in forms(KEY) | {KEY[:9]} if form in shown]
+
+
 @given(key=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=60))
 def test_any_key_is_in_no_error_whatever_the_error(key: str) -> None:
     """
