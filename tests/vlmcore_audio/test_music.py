@@ -180,6 +180,18 @@ def test_a_recording_of_more_than_50_million_bytes_is_refused(tmp_path: Path) ->
         Reference(base64="A" * (4 * 16_666_668))
 
 
+def test_a_recording_of_exactly_50_million_bytes_is_taken(tmp_path: Path) -> None:
+    """
+    The limit is part of what is allowed, in a file and in Base64.
+    """
+    path = tmp_path / "long.bin"
+    with path.open("wb") as file:
+        file.truncate(50_000_000)
+    text = Reference(file=path).encoded()
+    assert (len(text), text[-2:]) == (66_666_668, "A=")
+    assert Reference(base64=text).base64 is not None
+
+
 @pytest.mark.parametrize("kind", ["missing", "folder", "empty"])
 def test_a_recording_that_is_no_file_is_told(kind: str, tmp_path: Path) -> None:
     """

@@ -110,6 +110,45 @@ def test_a_request_at_the_limits_is_written(fields: dict[str, Any]) -> None:
     assert written(MusicRequest(**fields))["prompt"] == fields.get("prompt", "")
 
 
+@pytest.mark.parametrize("name", ["music-3.0", "music-2.6", "music-3.0-free", "music-2.6-free"])
+def test_a_piece_is_asked_of_each_model_of_pieces(name: str) -> None:
+    """
+    The first is the one that is meant where none is named.
+    """
+    assert written(MusicRequest(lyrics="la", model=name))["model"] == name
+    assert written(MusicRequest(lyrics="la"))["model"] == "music-3.0"
+
+
+@pytest.mark.parametrize("name", ["music-cover", "music-cover-free"])
+def test_a_cover_is_asked_of_each_model_of_covers(name: str) -> None:
+    """
+    With the least and the greatest seed.
+    """
+    for seed in (0, 1_000_000):
+        request = MusicRequest(prompt="x" * 10, reference=COVER, model=name, seed=seed)
+        sent = written(request)
+        assert (sent["model"], sent["seed"]) == (name, seed)
+    assert written(MusicRequest(prompt="x" * 10, reference=COVER))["model"] == "music-cover"
+
+
+@pytest.mark.parametrize("kind", Container)
+@pytest.mark.parametrize("rate_hz", [16000, 24000, 32000, 44100])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_each_format_that_the_service_makes_can_be_asked_for(
+    kind: Container, rate_hz: int, channels: int
+) -> None:
+    """
+    As the service writes it, which counts bit rates in bits.
+    """
+    for kbps in (None, 32, 64, 128, 256) if kind is Container.MP3 else (None,):
+        audio = AudioFormat(
+            container=kind, sample_rate_hz=rate_hz, channels=channels, bitrate_kbps=kbps
+        )
+        sent = {"format": kind.value, "sample_rate": rate_hz, "channel": channels}
+        told = sent if kbps is None else {**sent, "bitrate": kbps * 1000}
+        assert written(MusicRequest(lyrics="la", audio=audio))["audio_setting"] == told
+
+
 def test_a_watermark_is_for_china_alone() -> None:
     """
     Elsewhere it is refused, and not dropped in silence.
