@@ -94,10 +94,11 @@ class FrameReader:
         """
         self._go_before(self.start)
         self._wanted = math.inf
+        yield self.first
         while self._next is not None:
-            self._shown = self._next
-            yield self._next
-            self._next = next(self._frames, None)
+            self._shown, self._next = self._next, next(self._frames, None)
+            if self._shown.pts > self.start:
+                yield self._shown
 
     def find_end(self) -> tuple[int, int]:
         """

@@ -61,8 +61,9 @@ class Video:
             self._reader = _seeking.FrameReader(self._file, name=name, limits=limits)
             self._turn = self._file.turn_of(self._reader.first)
             self.info = self._look(container)
-            self._require("max_duration_s", math.ceil(self.info.duration_s or 0))
             self._last_s, self._ends_s = map(self._seconds, self._reader.find_end())
+            longest_s = max(self.info.duration_s or 0.0, self._ends_s)
+            self._require("max_duration_s", math.ceil(longest_s))
         except BaseException:
             self.close()
             raise
@@ -188,8 +189,9 @@ class Video:
         self._reader.count_anew()
         meter = ChangeMeter()
         for frame in self._reader.scan():
-            grey = self._file.grey(frame, width_px=width, height_px=height)
-            meter.add(grey, self._seconds(frame.pts))
+            at_s = self._seconds(frame.pts)
+            self._require("max_duration_s", math.ceil(at_s))
+            meter.add(self._file.grey(frame, width_px=width, height_px=height), at_s)
         return meter.changes()
 
     def _evenly(self, sampling: FrameSampling) -> FrameSelection:

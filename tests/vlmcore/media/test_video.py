@@ -305,17 +305,24 @@ def test_a_file_that_lost_its_index_is_one_clear_error(length: int) -> None:
 @given(st.data())
 def test_whatever_is_broken_there_are_frames_or_our_error(data: st.DataObject) -> None:
     """
-    Bytes changed anywhere in any kind of file.
+    Bytes changed, lost or added anywhere in any kind of file: times ascend from 0 on.
     """
     kind, codec = data.draw(st.sampled_from(KINDS))
     made = bytearray(clip(8, kind=kind, codec=codec))
     for _ in range(data.draw(st.integers(1, 20))):
-        made[data.draw(st.integers(0, len(made) - 1))] = data.draw(st.integers(0, 255))
+        place = data.draw(st.integers(0, len(made) - 1))
+        made[place : place + data.draw(st.sampled_from([0, 1, 1, 1, 30]))] = data.draw(
+            st.binary(max_size=4)
+        )
+    strategy = data.draw(st.sampled_from(SamplingStrategy))
     try:
-        found = sample_video(bytes(made), FrameSampling(max_frames=3))
+        found = sample_video(bytes(made), FrameSampling(max_frames=3, strategy=strategy))
     except MediaError:
         return
-    assert len(found.pixels) <= 3
+    times = found.selection.timestamps_s
+    assert 1 <= len(times) == len(found.pixels) <= 3
+    assert 0 <= times[0]
+    assert np.all(np.diff(times) > 0)
 
 
 PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n{}\n#EXT-X-ENDLIST\n"
