@@ -166,9 +166,12 @@ def episode_steps(
         frames: Whether some have frames, which Pillow encodes.
 
     Example:
-        >>> from hypothesis import find
-        >>> step = find(episode_steps(frames=False), lambda step: step.vetted is None)
-        >>> step.report.safe_for_handoff
+        >>> from hypothesis import Phase, find, settings
+        >>> any_will_do = settings(phases=[Phase.generate])  # the simplest takes long to find
+        >>> refused = find(
+        ...     episode_steps(frames=False), lambda step: step.vetted is None, settings=any_will_do
+        ... )
+        >>> refused.report.safe_for_handoff
         False
     """
     robot = draw(embodiments(max_dims=4)) if embodiment is None else embodiment
