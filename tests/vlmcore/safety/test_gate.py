@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -243,7 +244,8 @@ def test_what_is_no_number_in_a_last_command_by_name_is_told_by_its_name(bad: ob
     It was told by its place in the space, which who gives names does not know.
     """
     two = gate(JOINT, joint(name="y"))
-    with pytest.raises(ContractError, match=r"^last_command\['y'\]: got .*, expected a number$"):
+    words = rf"^last_command\['y'\]: got {re.escape(repr(bad))}, expected a number$"
+    with pytest.raises(ContractError, match=words):
         two.vet(chunk([[0.0, 0.0]], "x", "y"), last_command={"y": bad, "x": np.float32(0.0)})
 
 
