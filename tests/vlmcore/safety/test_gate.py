@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 import pickle
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
