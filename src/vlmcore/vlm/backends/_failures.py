@@ -1,4 +1,4 @@
-"""Whatever is raised while a model is loaded, as an error that names it."""
+"""Whatever is raised while a model is loaded or runs, as an error that names it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vlmcore.errors import (
 from vlmcore.vlm.backends._placing import free_bytes
 from vlmcore.vlm.backends._weights import IncompleteError
 
-__all__ = ["failures_named"]
+__all__ = ["failures_named", "failures_while"]
 
 
 @contextmanager
@@ -44,6 +44,29 @@ def failures_named(name: str, needed: int, device: torch.device) -> Iterator[Non
         version = transformers.__version__
         problem = f"transformers {version} cannot load it ({type(error).__name__}: {line})"
         raise ModelError(name, problem) from error
+
+
+@contextmanager
+def failures_while(doing: str, name: str, kind: type[ModelError]) -> Iterator[None]:
+    """
+    Name the model in whatever transformers and PyTorch raise while it runs.
+
+    Raises:
+        ModelMemoryError: If memory ran out.
+        ModelError: Of *kind*, if it fails otherwise; errors of ours pass as they are.
+    """
+    try:
+        yield
+    except WeightsError as error:  # those that come when they are needed
+        raise kind(name, f"its weights cannot be read: {error}") from error
+    except VlmcoreError:
+        raise
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        problem = f"memory ran out while {doing}; ask for less at once ({error})"
+        raise ModelMemoryError(name, problem) from error
+    except Exception as error:
+        problem = f"it failed while {doing} ({type(error).__name__}: {error})"
+        raise kind(name, problem) from error
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -15,10 +13,6 @@ from vlmcore._arrays import require_count
 from vlmcore.errors import (
     ContractError,
     GenerationError,
-    ModelError,
-    ModelMemoryError,
-    VlmcoreError,
-    WeightsError,
 )
 from vlmcore.limits import ReuseLimits
 from vlmcore.vlm.backends._answering import answer_all
@@ -30,6 +24,8 @@ from vlmcore.vlm.backends._calls import (
     not_begun,
     require_call,
 )
+from vlmcore.vlm.backends._failures import failures_while
+from vlmcore.vlm.backends._held import HeldModel
 from vlmcore.vlm.backends._opening import OpenedModel, estimate_bytes, open_model
 from vlmcore.vlm.backends._quietly import quietly
 from vlmcore.vlm.backends._turns import RunAhead, taken
@@ -81,17 +77,15 @@ class TransformersPredictor:
     ) -> None:
         self._source = source
         self._reuse = reuse
-        self._residency = residency
-        self._key = (source.location, source.revision, placement, chat_template)
-        self._state = threading.Lock()
-        self._closed = False
-        self._closing = CancelToken()  # stops what is running when the predictor is closed
-        residency.hold(
-            self._key,
-            lambda: open_model(source, placement, chat_template=chat_template),
-            estimate_bytes(source, placement),
+        self._held = HeldModel(
+            name=source.name,
+            role="predictor",
+            key=(source.location, source.revision, placement, chat_template),
+            load=lambda: open_model(source, placement, chat_template=chat_template),
+            needed_bytes=estimate_bytes(source, placement),
+            residency=residency,
         )
-        with residency.using(self._key) as opened:
+        with self._held.using() as opened:
             self._info = _describe(source, placement, opened)
 
     @property
@@ -116,7 +110,7 @@ class TransformersPredictor:
             ModelMemoryError: If its memory does not suffice.
             ModelError: If the predictor is closed.
         """
-        self._require_open()
+        self._held.require_open()
         require_call([prompt], options)
         cancels = cancel_tokens(cancel)
         generation = self._answer([prompt], options, cancels)[0]
@@ -155,7 +149,7 @@ class TransformersPredictor:
             ModelMemoryError: If its memory does not suffice for a single prompt.
             ModelError: If the predictor is closed.
         """
-        self._require_open()
+        self._held.require_open()
         prompts = listed(prompts)
         require_call(prompts, options)
         require_count(batch_size=batch_size)
@@ -186,7 +180,7 @@ class TransformersPredictor:
         read. Errors are those of `generate`, raised where the next piece is asked for. What was
         shown cannot be taken back: a wrong answer is not sent back to be mended.
         """
-        self._require_open()
+        self._held.require_open()
         require_call([prompt], options)
         cancels = cancel_tokens(cancel)
 
@@ -209,25 +203,20 @@ class TransformersPredictor:
             ContractError: If an argument is not as described.
             ModelError: If the predictor is closed.
         """
-        self._require_open()
+        self._held.require_open()
         return Session(self, **about)
 
     @property
     def reuse_report(self) -> ReuseReport:
         """What the model keeps for answers to come, and what it served, to all that share it."""
-        self._require_open()
-        with self._residency.using(self._key) as opened:
+        self._held.require_open()
+        with self._held.using() as opened:
             report: ReuseReport = opened.kept.report
         return report
 
     def close(self) -> None:
         """Stop what is running and give the model's memory back. Closing twice is no error."""
-        self._closing.cancel()
-        with self._state:
-            if self._closed:
-                return
-            self._closed = True
-        self._residency.release(self._key)
+        self._held.close()
 
     def __enter__(self) -> TransformersPredictor:
         return self
@@ -240,10 +229,6 @@ class TransformersPredictor:
     ) -> None:
         self.close()
 
-    def _require_open(self) -> None:
-        if self._closed:
-            raise ModelError(self._source.name, "this predictor is closed: load the model again")
-
     def _answer(
         self,
         prompts: Sequence[Prompt],
@@ -252,7 +237,8 @@ class TransformersPredictor:
         show: Callable[[str], None] = lambda _: None,
         at_most: int | None = None,
     ) -> list[Generation]:
-        answers = self._answers(Call(prompts, options, (*cancels, self._closing), show, at_most))
+        cancels = (*cancels, self._held.closing)
+        answers = self._answers(Call(prompts, options, cancels, show, at_most))
         return [structured(each, options, model=self._source.name) for each in answers]
 
     def _mended(
@@ -269,14 +255,14 @@ class TransformersPredictor:
 
     def _answers(self, call: Call) -> list[Generation]:
         try:
-            using = self._residency.using(self._key)
+            using = self._held.using()
             with using as opened, taken(opened.turn, call.cancels) as ours:
                 if not ours:
                     return [not_begun(call) for _ in call.prompts]
-                with _failures_named(self._source.name), quietly():
+                with failures_while("generating", self._source.name, GenerationError), quietly():
                     return answer_all(opened, call, model=self._source.name, reuse=self._reuse)
         except ContractError:
-            if not self._closed:
+            if not self._held.is_closed:
                 raise
             return [not_begun(call) for _ in call.prompts]  # closed while this call was on its way
 
@@ -293,22 +279,3 @@ def _describe(source: ModelSource, placement: Placement, opened: OpenedModel) ->
         supports_video=opened.supports_video,
         decoding=placement.decoding.value if opened.copies is None else opened.copies.report,
     )
-
-
-@contextmanager
-def _failures_named(model: str) -> Iterator[None]:
-    """Name the model in whatever transformers and PyTorch raise while generating."""
-    try:
-        yield
-    except WeightsError as error:  # those that come when they are needed
-        raise GenerationError(model, f"its weights cannot be read: {error}") from error
-    except VlmcoreError:
-        raise
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise ModelMemoryError(
-            model, f"memory ran out while generating; ask for less at once ({error})"
-        ) from error
-    except Exception as error:
-        raise GenerationError(
-            model, f"it failed while generating ({type(error).__name__}: {error})"
-        ) from error

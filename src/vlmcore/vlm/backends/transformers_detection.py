@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -17,8 +16,6 @@ from vlmcore.errors import (
     ContractError,
     DetectionCancelledError,
     DetectionError,
-    ModelError,
-    ModelMemoryError,
     VlmcoreError,
 )
 from vlmcore.limits import DetectorLimits, require_at_most
@@ -27,6 +24,8 @@ from vlmcore.vision.detections import Detections
 from vlmcore.vlm._requirements import cancel_tokens
 from vlmcore.vlm._selecting import selected
 from vlmcore.vlm.backends._detector_kinds import Query, open_detector_inputs
+from vlmcore.vlm.backends._failures import failures_while
+from vlmcore.vlm.backends._held import HeldModel
 from vlmcore.vlm.backends._opening import ModelKind, OpenedModel, estimate_bytes, open_model
 from vlmcore.vlm.backends._quietly import quietly
 from vlmcore.vlm.backends._turns import taken
@@ -67,17 +66,15 @@ class TransformersDetector:
 
     def __init__(self, *, source: ModelSource, placement: Placement, residency: Residency) -> None:
         self._source = source
-        self._residency = residency
-        self._key = ("detector", source.location, source.revision, placement)
-        self._state = threading.Lock()
-        self._closed = False
-        self._closing = CancelToken()  # stops what is running when the detector is closed
-        residency.hold(
-            self._key,
-            lambda: open_model(source, placement, kind=_DETECTION),
-            estimate_bytes(source, placement),
+        self._held = HeldModel(
+            name=source.name,
+            role="detector",
+            key=("detector", source.location, source.revision, placement),
+            load=lambda: open_model(source, placement, kind=_DETECTION),
+            needed_bytes=estimate_bytes(source, placement),
+            residency=residency,
         )
-        with residency.using(self._key) as opened:
+        with self._held.using() as opened:
             self._info = _describe(source, opened)
 
     @property
@@ -151,10 +148,10 @@ class TransformersDetector:
             ContractError: As for `detect`, or if *images* is no list.
             ModelError: If the detector is closed.
         """
-        self._require_open()
+        self._held.require_open()
         labels = require_labels(labels)
         _require_call(images, options, batch_size)
-        cancels = (*cancel_tokens(cancel), self._closing)
+        cancels = (*cancel_tokens(cancel), self._held.closing)
         found: list[Detections] = []
         for start in range(0, len(images), batch_size):
             pixels = [load_image(image) for image in images[start : start + batch_size]]
@@ -163,12 +160,7 @@ class TransformersDetector:
 
     def close(self) -> None:
         """Stop what is running and give the model's memory back. Closing twice is no error."""
-        self._closing.cancel()
-        with self._state:
-            if self._closed:
-                return
-            self._closed = True
-        self._residency.release(self._key)
+        self._held.close()
 
     def __enter__(self) -> TransformersDetector:
         return self
@@ -181,10 +173,6 @@ class TransformersDetector:
     ) -> None:
         self.close()
 
-    def _require_open(self) -> None:
-        if self._closed:
-            raise ModelError(self._source.name, "this detector is closed: load the model again")
-
     def _found(
         self,
         pixels: Sequence[UInt8Array],
@@ -193,10 +181,10 @@ class TransformersDetector:
         cancels: Sequence[CancelToken],
     ) -> list[Detections]:
         try:
-            using = self._residency.using(self._key)
+            using = self._held.using()
             with using as opened, taken(opened.turn, cancels) as ours:
                 _require_turn(is_ours=ours)
-                with _failures_named(self._source.name), quietly():
+                with failures_while("looking", self._source.name, DetectionError), quietly():
                     return _run(opened, pixels, labels, options, cancels)
         except _StoppedError:
             raise DetectionCancelledError(
@@ -204,7 +192,7 @@ class TransformersDetector:
             ) from None
         except ContractError as error:
             if error.field == "key":  # closed while this call was on its way
-                self._require_open()
+                self._held.require_open()
             raise
 
 
@@ -220,7 +208,7 @@ def _require_call(images: Any, options: Any, batch_size: int) -> None:
     require_at_most("max_batch_size", batch_size, _LIMITS.max_batch_size)
 
 
-class _StoppedError(Exception):
+class _StoppedError(VlmcoreError):
     """The model was stopped in one of its layers."""
 
 
@@ -324,20 +312,3 @@ def _stopping(model: Any, cancels: Sequence[CancelToken]) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-@contextmanager
-def _failures_named(model: str) -> Iterator[None]:
-    """Name the model in whatever transformers and PyTorch raise while it looks."""
-    try:
-        yield
-    except (VlmcoreError, _StoppedError):
-        raise
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise ModelMemoryError(
-            model, f"memory ran out while it was looking; use a smaller batch_size ({error})"
-        ) from error
-    except Exception as error:
-        raise DetectionError(
-            model, f"it failed while looking ({type(error).__name__}: {error})"
-        ) from error

@@ -58,7 +58,7 @@ def loaded(tiny_model):
     def emptied(kind: str):
         if kind not in predictors:
             predictors[kind] = load_predictor(kind if kind == "embedded" else tiny_model(kind))
-        with predictors[kind]._residency.using(predictors[kind]._key) as opened:
+        with predictors[kind]._held.using() as opened:
             opened.kept.clear()
         return predictors[kind]
 
