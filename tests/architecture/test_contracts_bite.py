@@ -36,6 +36,7 @@ PLANTS = [
     Plant("core-floors", "vlmcore/weights/opening.py", "import vlmcore.vlm.prompt"),
     Plant("core-floors", "vlmcore/charts/__init__.py", "import vlmcore.contracts.actions"),
     Plant("core-floors", "vlmcore/testing/__init__.py", "import vlmcore.cli"),
+    Plant("core-floors", "vlmcore/vlm/predictor.py", "import vlmcore.lab"),
     Plant("core-floors", "vlmcore/utils.py", "nothing = None"),
     Plant("core-floors", "vlmcore/vision/reading.py", "import vlmcore.vlm.prompt"),
     Plant("robotics-floors", "vlmcore_robotics/wire/codec.py", "import vlmcore_robotics.clients"),

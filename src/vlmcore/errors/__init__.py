@@ -10,6 +10,9 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  └─ LimitExceededError                  a size is over a declared limit
     ├─ EndpointError (ValueError)             an address that may not be dialled
     ├─ EpisodeError (ValueError)              a file of an episode cannot be written or read
+    ├─ LabError                               a measurement cannot be made, kept or compared
+    │  ├─ SuiteError (ValueError)             what is to be measured cannot be read
+    │  └─ InputMismatchError (ValueError)     two runs were not given the same
     ├─ MediaError (ValueError)                an image, video or audio cannot be read
     │  └─ MediaLimitError                     it is larger than the limits allow
     ├─ MissingDependencyError (ImportError)   an optional package is not installed
@@ -69,6 +72,11 @@ from __future__ import annotations
 
 from vlmcore.errors._base import (
     VlmcoreError,
+)
+from vlmcore.errors._lab import (
+    InputMismatchError,
+    LabError,
+    SuiteError,
 )
 from vlmcore.errors._model_servers import (
     ModelNotServedError,
@@ -150,6 +158,8 @@ __all__ = [
     "EpisodeError",
     "GenerationError",
     "IncompleteAnswersError",
+    "InputMismatchError",
+    "LabError",
     "LimitExceededError",
     "MediaError",
     "MediaLimitError",
@@ -187,6 +197,7 @@ __all__ = [
     "PolicyTimeoutError",
     "PolicyUnavailableError",
     "StructureError",
+    "SuiteError",
     "UnsafeActionError",
     "UnsupportedModelError",
     "VlmcoreError",

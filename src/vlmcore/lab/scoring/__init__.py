@@ -1,0 +1,1 @@
+"""How good an answer is: one evaluator a module, each with its reason."""
