@@ -13,6 +13,11 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     ├─ LabError                               a measurement cannot be made, kept or compared
     │  ├─ SuiteError (ValueError)             what is to be measured cannot be read
     │  └─ InputMismatchError (ValueError)     two runs were not given the same
+    ├─ JobError                               a job over many images cannot begin or go on
+    │  ├─ JobSourceError (ValueError)         what names its images cannot be read
+    │  ├─ JobSinkError                        what it makes cannot be written
+    │  ├─ JobJournalError                     its journal cannot be used
+    │  └─ JobRunningError                     another one is at work in the same place
     ├─ MediaError (ValueError)                an image, video or audio cannot be read
     │  └─ MediaLimitError                     it is larger than the limits allow
     ├─ MissingDependencyError (ImportError)   an optional package is not installed
@@ -77,6 +82,13 @@ from vlmcore.errors._lab import (
     InputMismatchError,
     LabError,
     SuiteError,
+)
+from vlmcore.errors._jobs import (
+    JobError,
+    JobJournalError,
+    JobRunningError,
+    JobSinkError,
+    JobSourceError,
 )
 from vlmcore.errors._model_servers import (
     ModelNotServedError,
@@ -160,6 +172,11 @@ __all__ = [
     "IncompleteAnswersError",
     "InputMismatchError",
     "LabError",
+    "JobError",
+    "JobJournalError",
+    "JobRunningError",
+    "JobSinkError",
+    "JobSourceError",
     "LimitExceededError",
     "MediaError",
     "MediaLimitError",

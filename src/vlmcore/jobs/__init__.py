@@ -1,0 +1,1 @@
+"""Jobs over many images: a folder in, a caption beside every image or a table out."""
