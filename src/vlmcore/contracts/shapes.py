@@ -23,7 +23,6 @@ __all__ = [
     "JsonObject",
     "ListOf",
     "MapOf",
-    "Nullable",
     "Number",
     "Record",
     "Shape",
@@ -227,27 +226,6 @@ class MapOf:
             "minProperties": self.fewest,
             "maxProperties": self.most,
         }
-
-
-@attrs.frozen
-class Nullable:
-    """
-    A value, or null where it is not known.
-
-    Attributes:
-        item: What it is if it is known.
-    """
-
-    item: Shape
-
-    def faults(self, value: Any, path: str) -> Iterator[Fault]:
-        """Find what is wrong."""
-        if value is not None:
-            yield from self.item.faults(value, path)
-
-    def schema(self) -> dict[str, Any]:
-        """Say the same as JSON Schema."""
-        return {"anyOf": [self.item.schema(), {"type": "null"}]}
 
 
 @attrs.frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""Tests of `vlmcore.contracts.shapes`: what no document of robots has."""
+"""Tests of `vlmcore.contracts.nullable`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from vlmcore.contracts.shapes import Field, Nullable, Number, Record
+from vlmcore.contracts.nullable import Nullable
+from vlmcore.contracts.shapes import Field, Number, Record
 
 READING = Record(fields={"watts": Field(Nullable(Number(positive=True)), "Null if unknown.")})
 
