@@ -12,6 +12,8 @@ import pytest
 from vlmcore import errors
 from vlmcore.errors import (
     AmbiguousResponseError,
+    ArtifactError,
+    ArtifactTamperedError,
     ContractError,
     CorruptWeightsError,
     DetectionCancelledError,
@@ -22,12 +24,12 @@ from vlmcore.errors import (
     GenerationError,
     IncompleteAnswersError,
     InputMismatchError,
-    LabError,
     JobError,
     JobJournalError,
     JobRunningError,
     JobSinkError,
     JobSourceError,
+    LabError,
     LimitExceededError,
     MediaError,
     MediaLimitError,
@@ -104,6 +106,11 @@ EXAMPLES = [
     (EpisodeError("run.jsonl", 3, "got text"), "run.jsonl, line 3: got text"),
     (EpisodeError("run.jsonl", None, "does not exist"), "run.jsonl: does not exist"),
     (LabError("run", "was stopped"), "run: was stopped"),
+    (ArtifactError("a.json", "does not exist"), "a.json: does not exist"),
+    (
+        ArtifactTamperedError("a.json", (("$.samples[3]", "is not what was sealed"),)),
+        "a.json: $.samples[3]: is not what was sealed",
+    ),
     (SuiteError("s.toml", "does not exist"), "s.toml: does not exist"),
     (SuiteError("s.toml", "$.x: got 0", (("$.x", "got 0"),)), "s.toml: $.x: got 0"),
     (

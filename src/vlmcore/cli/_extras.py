@@ -47,7 +47,7 @@ EXTRAS: dict[str, dict[str, str]] = {
         "pillow": "10",
         "transformers": "4.57",
     },
-    "lab": {"torch": "2.4", "transformers": "4.57", "pillow": "10"},
+    "lab": {"torch": "2.4", "transformers": "4.57", "pillow": "10", "rfc8785": "0.1.4"},
     "ray": {"ray": "2.40"},
     "rerun": {"rerun-sdk": "0.24", "pillow": "10"},
     "plot": {"matplotlib": "3.8", "pillow": "10.1"},

@@ -48,11 +48,13 @@ class DocumentKind:
         name: As ``"robot-embodiment"``.
         title: What it holds, in a few words.
         keys: Its keys in the order of writing, ``schema`` and ``version`` not counted.
+        version: Of the schema.
     """
 
     name: str
     title: str
     keys: Mapping[str, Field] = attrs.field(hash=False)
+    version: int = _VERSION
 
     @property
     def schema_id(self) -> str:
@@ -61,7 +63,7 @@ class DocumentKind:
 
     def header(self) -> dict[str, Any]:
         """Make the first keys of a document that is written."""
-        return {"schema": self.schema_id, "version": _VERSION}
+        return {"schema": self.schema_id, "version": self.version}
 
     def check(self, value: Any) -> dict[str, Any]:
         """
@@ -98,11 +100,11 @@ class DocumentKind:
         if not isinstance(value, dict):
             faults.add("$", f"got {type(value).__name__}, expected an object")
         else:
-            said, version = value.get("schema", self.schema_id), value.get("version", _VERSION)
+            said, version = value.get("schema", self.schema_id), value.get("version", self.version)
             if said != self.schema_id:
                 faults.add("$.schema", f"got {shown(said)}, expected {self.schema_id!r}")
-            if type(version) is not int or version != _VERSION:
-                faults.add("$.version", f"got {shown(version)}, expected {_VERSION}")
+            if type(version) is not int or version != self.version:
+                faults.add("$.version", f"got {shown(version)}, expected {self.version}")
         faults.raise_any()  # another document: what else is wrong with it is no news
         most = DocumentLimits().max_faults
         found = list(islice(self._record().faults(value, "$"), most))
@@ -122,7 +124,7 @@ class DocumentKind:
         """Say what such a document is as JSON Schema, draft 2020-12."""
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "title": f"{self.schema_id}, version {_VERSION}",
+            "title": f"{self.schema_id}, version {self.version}",
             "description": self.title,
             **self._record().schema(),
         }
@@ -134,7 +136,9 @@ class DocumentKind:
                     Text(one_of=(self.schema_id,)), "What the document is.", optional=True
                 ),
                 "version": Field(
-                    Whole(smallest=_VERSION, largest=_VERSION), "Of the schema.", optional=True
+                    Whole(smallest=self.version, largest=self.version),
+                    "Of the schema.",
+                    optional=True,
                 ),
                 **self.keys,
             }

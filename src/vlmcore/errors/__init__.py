@@ -11,6 +11,8 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     ├─ EndpointError (ValueError)             an address that may not be dialled
     ├─ EpisodeError (ValueError)              a file of an episode cannot be written or read
     ├─ LabError                               a measurement cannot be made, kept or compared
+    │  ├─ ArtifactError (ValueError)          the evidence of a run cannot be written or read
+    │  │  └─ ArtifactTamperedError            it is not what was written
     │  ├─ SuiteError (ValueError)             what is to be measured cannot be read
     │  └─ InputMismatchError (ValueError)     two runs were not given the same
     ├─ JobError                               a job over many images cannot begin or go on
@@ -78,17 +80,19 @@ from __future__ import annotations
 from vlmcore.errors._base import (
     VlmcoreError,
 )
-from vlmcore.errors._lab import (
-    InputMismatchError,
-    LabError,
-    SuiteError,
-)
 from vlmcore.errors._jobs import (
     JobError,
     JobJournalError,
     JobRunningError,
     JobSinkError,
     JobSourceError,
+)
+from vlmcore.errors._lab import (
+    ArtifactError,
+    ArtifactTamperedError,
+    InputMismatchError,
+    LabError,
+    SuiteError,
 )
 from vlmcore.errors._model_servers import (
     ModelNotServedError,
@@ -161,6 +165,8 @@ from vlmcore.errors._weights import (
 
 __all__ = [
     "AmbiguousResponseError",
+    "ArtifactError",
+    "ArtifactTamperedError",
     "ContractError",
     "CorruptWeightsError",
     "DetectionCancelledError",
@@ -171,12 +177,12 @@ __all__ = [
     "GenerationError",
     "IncompleteAnswersError",
     "InputMismatchError",
-    "LabError",
     "JobError",
     "JobJournalError",
     "JobRunningError",
     "JobSinkError",
     "JobSourceError",
+    "LabError",
     "LimitExceededError",
     "MediaError",
     "MediaLimitError",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from vlmcore.errors._base import VlmcoreError
 
 __all__ = [
+    "ArtifactError",
+    "ArtifactTamperedError",
     "InputMismatchError",
     "LabError",
     "SuiteError",
@@ -62,3 +64,21 @@ class InputMismatchError(LabError, ValueError):
         self.what = what
         self.got = got
         self.expected = expected
+
+
+class ArtifactError(LabError, ValueError):
+    """The evidence of a run cannot be written or read."""
+
+
+class ArtifactTamperedError(ArtifactError):
+    """
+    The evidence of a run is not what was written.
+
+    Attributes:
+        edits: The place of each edit, as ``"$.samples[3]"``, and what is wrong there.
+    """
+
+    def __init__(self, subject: str, edits: tuple[tuple[str, str], ...]) -> None:
+        super().__init__(subject, "; ".join(f"{place}: {problem}" for place, problem in edits))
+        self.args = (subject, edits)
+        self.edits = edits

@@ -7,6 +7,7 @@ large, before memory is spent on it. A caller who needs other bounds passes a gr
 
 from __future__ import annotations
 
+from vlmcore.limits._artifacts import ArtifactLimits
 from vlmcore.limits._base import require_at_most
 from vlmcore.limits._messages import (
     HttpLimits,
@@ -31,9 +32,11 @@ from vlmcore.limits._robots import (
     DocumentLimits,
     EpisodeLimits,
 )
+from vlmcore.limits._samples import SampleLimits
 from vlmcore.limits._videos import VideoLimits
 
 __all__ = [
+    "ArtifactLimits",
     "ChartLimits",
     "ContractLimits",
     "DatasetLimits",
@@ -47,6 +50,7 @@ __all__ = [
     "MusicLimits",
     "PromptLimits",
     "ReuseLimits",
+    "SampleLimits",
     "StructureLimits",
     "VideoLimits",
     "VisionLimits",
