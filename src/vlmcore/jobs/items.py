@@ -116,7 +116,13 @@ class ItemSource(Protocol):
     Iterating gives them in an order that is the same in every run, and holds few of them at once.
     It raises `vlmcore.errors.JobSourceError` where the source itself cannot be read; an image that
     cannot be is told of only when its content is read.
+
+    Attributes:
+        is_quick_to_list: Whether iterating reads names only, and so may be done twice: once to
+            count the images, and to see which want the same caption file.
     """
+
+    is_quick_to_list: bool
 
     @property
     def name(self) -> str:

@@ -1,0 +1,336 @@
+"""
+What a job has done so far, in one file that outlives it: the ground of every rerun.
+
+An answer is kept under what it is an answer to: the image's key, the digest of its bytes, the mark
+of the question and the model. Whoever asks the same again is given it, also after having asked
+otherwise in between. What is made of answers, as captions with a trigger word, is not kept: it is
+made again.
+
+One process writes; any number may read meanwhile. SQLite keeps what was committed through a kill
+and through a loss of power.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from vlmcore._closing import Closing
+from vlmcore.errors import JobJournalError
+from vlmcore.jobs._journal_tables import APPLICATION, TABLES, VERSION
+from vlmcore.jobs.items import Stamp
+
+__all__ = ["Answer", "Journal", "Known", "Outcome"]
+
+_WAIT_S = 30.0  # for a reader that is in the middle of something
+
+
+class Outcome(enum.Enum):
+    """What has become of an image."""
+
+    WAITING = "waiting"  # its turn has not come
+    CAPTIONED = "captioned"
+    KEPT = "kept"  # it had a caption file that is not the job's, and that stays
+    DUPLICATE = "duplicate"  # it is like another one, and was skipped for that
+    FAILED = "failed"
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """
+    What a model said to one question about one image.
+
+    Attributes:
+        mark: The question, as `vlmcore.jobs.prompts.CaptionPrompt.mark` says.
+        text: What it wrote, as it wrote it; where it failed, what there was of it.
+        value: What the text says, where JSON was asked for.
+        stop: Why it ended, as in `vlmcore.vlm.generation.StopReason`; empty where it had not begun.
+        problem: Why it is no answer; empty if it is one.
+    """
+
+    mark: str
+    text: str
+    value: Any = None
+    stop: str = ""
+    problem: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Known:
+    """
+    What a journal knows of an image.
+
+    Attributes:
+        stamp: That of its file when it was read; ``None`` if it has none.
+        digest: SHA-256 of its bytes; ``None`` if they were never read.
+        outcome: What became of it.
+        width_px: Its width, upright; ``None`` if it was never decoded.
+        height_px: Its height.
+        duplicate_of: The key of the image that it is like, where it was skipped for that.
+        problem: Why it failed; empty if it did not.
+    """
+
+    stamp: Stamp | None
+    digest: bytes | None
+    outcome: Outcome
+    width_px: int | None
+    height_px: int | None
+    duplicate_of: str
+    problem: str
+
+
+class Journal(Closing):
+    """
+    The journal of the job in one place.
+
+    Nothing is kept before `commit`. It belongs to the thread that opened it.
+
+    Args:
+        path: Its file, which is made if it is not there.
+        read_only: Whether it is only looked at, perhaps while another process writes.
+
+    Raises:
+        JobJournalError: If it cannot be read or written, or is no journal of this version.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self.run = 0
+        with self.told():
+            if read_only and not path.is_file():
+                raise JobJournalError(str(path), "there is no journal: no job has run here")
+            # A URI, as that is how SQLite is told not to write.
+            uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+            self.database = sqlite3.connect(uri, uri=True, timeout=_WAIT_S, isolation_level=None)
+            try:
+                self._check(read_only=read_only)
+            except BaseException:
+                self.database.close()
+                raise
+
+    def close(self) -> None:
+        """Close the file; what was not committed is forgotten."""
+        self.database.close()
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """
+        Say what SQLite did not do in the words of a job.
+
+        Raises:
+            JobJournalError: If it did not do it.
+        """
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise JobJournalError(str(self._path), _problem(error)) from error
+
+    def _check(self, *, read_only: bool) -> None:
+        database = self.database
+        # Rollback journals are understood by network file systems, which write-ahead logs are not.
+        for setting in ("synchronous = FULL", "trusted_schema = OFF", "cell_size_check = ON"):
+            database.execute(f"PRAGMA {setting}")
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if (application, version) == (APPLICATION, VERSION):
+            return
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if application or version or tables or read_only:
+            came = f"version {version}" if application == APPLICATION else "a file of another kind"
+            raise JobJournalError(
+                str(self._path), f"got {came}, expected a journal of version {VERSION}"
+            )
+        database.executescript(
+            f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION};"
+            f"PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+    def begin(self, plan: dict[str, Any]) -> int:
+        """Begin a run, remember what it is to do, and return its number."""
+        with self.told():
+            cursor = self._execute("INSERT INTO runs (plan) VALUES (?)", (json.dumps(plan),))
+            self.run = int(cursor.lastrowid or 0)
+            self.commit()
+        return self.run
+
+    def commit(self) -> None:
+        """Keep what was told since the last time, whatever happens from here on."""
+        with self.told():
+            if self.database.in_transaction:
+                self.database.execute("COMMIT")
+
+    def register(self, keys: Iterable[tuple[int, str]]) -> None:
+        """
+        Tell which images there are in this run.
+
+        Args:
+            keys: The position of each, from 0, and its key.
+        """
+        self._execute_many(
+            "INSERT INTO images (run, position, key, outcome) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET run = excluded.run, position = excluded.position",
+            ((self.run, position, key, Outcome.WAITING.value) for position, key in keys),
+        )
+
+    def known(self, key: str) -> Known | None:
+        """Say what is known of an image; ``None`` if it is new."""
+        with self.told():
+            row = self.database.execute(
+                "SELECT size, modified_ns, digest, outcome, width_px, height_px, duplicate_of, "
+                "problem FROM images WHERE key = ?",
+                (key,),
+            ).fetchone()
+        if row is None:
+            return None
+        size, modified_ns, digest, outcome, width_px, height_px, duplicate_of, problem = row
+        return Known(
+            stamp=None if size is None else Stamp(size, modified_ns),
+            digest=digest,
+            outcome=Outcome(outcome),
+            width_px=width_px,
+            height_px=height_px,
+            duplicate_of=duplicate_of,
+            problem=problem,
+        )
+
+    def note_seen(
+        self,
+        key: str,
+        *,
+        stamp: Stamp | None,
+        digest: bytes,
+        size_px: tuple[int, int] | None = None,
+        pixels: bytes | None = None,
+        likeness: int | None = None,
+    ) -> None:
+        """
+        Tell that an image was read.
+
+        Args:
+            key: The image.
+            stamp: That of its file, taken before it was read.
+            digest: SHA-256 of its bytes.
+            size_px: Its width and height, if it was decoded.
+            pixels: SHA-256 of its pixels, if that was wanted.
+            likeness: Its perceptual hash, 64 bits, if that was wanted.
+        """
+        width_px, height_px = size_px or (None, None)
+        self._execute(
+            "UPDATE images SET size = ?, modified_ns = ?, "
+            # What is not told now is as it was, if the bytes are.
+            "width_px = CASE WHEN ?7 IS NULL AND digest IS ?3 THEN width_px ELSE ?7 END, "
+            "height_px = CASE WHEN ?8 IS NULL AND digest IS ?3 THEN height_px ELSE ?8 END, "
+            "pixels = CASE WHEN ?4 IS NULL AND digest IS ?3 THEN pixels ELSE ?4 END, "
+            "likeness = CASE WHEN ?5 IS NULL AND digest IS ?3 THEN likeness ELSE ?5 END, "
+            "digest = ?3 WHERE key = ?6",
+            (
+                None if stamp is None else stamp.size,
+                None if stamp is None else stamp.modified_ns,
+                digest,
+                pixels,
+                None if likeness is None else likeness - (1 << 63),
+                key,
+                width_px,
+                height_px,
+            ),
+        )
+
+    def note_outcome(
+        self, key: str, outcome: Outcome, *, problem: str = "", duplicate_of: str = ""
+    ) -> None:
+        """Tell what has become of an image."""
+        self._execute(
+            "UPDATE images SET outcome = ?, problem = ?, duplicate_of = ? WHERE key = ?",
+            (outcome.value, problem, duplicate_of, key),
+        )
+
+    def note_answer(self, key: str, digest: bytes, model: str, answer: Answer) -> None:
+        """Tell what a model said to a question about an image with these bytes."""
+        self._execute(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                key,
+                digest,
+                answer.mark,
+                model,
+                answer.text,
+                None if answer.value is None else json.dumps(answer.value, ensure_ascii=False),
+                answer.stop,
+                answer.problem,
+            ),
+        )
+
+    def answers(
+        self, key: str, digest: bytes, model: str, marks: Sequence[str]
+    ) -> dict[str, Answer]:
+        """Find what *model* said about an image with these bytes, by the marks of the questions."""
+        with self.told():
+            rows = self.database.execute(
+                "SELECT mark, text, value, stop, problem FROM answers "
+                "WHERE key = ? AND digest = ? AND model = ?",
+                (key, digest, model),
+            ).fetchall()
+        return {
+            mark: Answer(
+                mark=mark,
+                text=text,
+                value=None if value is None else json.loads(value),
+                stop=stop,
+                problem=problem,
+            )
+            for mark, text, value, stop, problem in rows
+            if mark in marks
+        }
+
+    def with_pixels(self, pixels: bytes, key: str) -> list[tuple[str, bytes]]:
+        """Find the keys and digests of other images with the same pixels, read in any run."""
+        with self.told():
+            found = self.database.execute(
+                "SELECT key, digest FROM images WHERE pixels = ? AND key != ? AND run = ? "
+                "ORDER BY position",
+                (pixels, key, self.run),
+            ).fetchall()
+        return [(str(other), bytes(digest)) for other, digest in found]
+
+    def likenesses(self) -> Iterator[tuple[str, int]]:
+        """Give the perceptual hash of each image of this run that is no duplicate itself."""
+        with self.told():
+            rows = self.database.execute(
+                "SELECT key, likeness FROM images WHERE likeness IS NOT NULL AND run = ? "
+                "AND outcome = ? ORDER BY position",
+                (self.run, Outcome.CAPTIONED.value),
+            )
+            for key, likeness in rows:
+                yield key, likeness + (1 << 63)
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
+        with self.told():
+            self._begin()
+            return self.database.execute(statement, values)
+
+    def _execute_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        with self.told():
+            self._begin()
+            self.database.executemany(statement, values)
+
+    def _begin(self) -> None:
+        if not self.database.in_transaction:
+            self.database.execute("BEGIN IMMEDIATE")
+
+
+def _problem(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "locked" in text:
+        return "another process holds the journal, and does not let go of it"
+    if "full" in text:
+        return "the disk is full: the journal keeps what it had"
+    if "readonly" in text or "unable to open" in text:
+        return f"cannot be written: {text}"
+    return f"the journal cannot be used: {text}"

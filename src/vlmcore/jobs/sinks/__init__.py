@@ -1,0 +1,1 @@
+"""Where the captions of a job go."""
