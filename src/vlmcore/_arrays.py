@@ -264,7 +264,7 @@ def require_finite(**numbers: float) -> None:
             raise ContractError(field, f"got {shown(number)}, expected a finite number")
 
 
-def require_member(kind: type[enum.Enum], **values: object) -> None:
+def require_member(kind: type[enum.Enum], /, **values: object) -> None:
     """
     Require members of an enum; their text is not one of them.
 
