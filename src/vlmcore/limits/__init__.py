@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from vlmcore.limits._artifacts import ArtifactLimits
 from vlmcore.limits._base import require_at_most
+from vlmcore.limits._job_sources import JobSourceLimits
 from vlmcore.limits._messages import (
     HttpLimits,
     ModelServerLimits,
@@ -45,6 +46,7 @@ __all__ = [
     "EpisodeLimits",
     "HttpLimits",
     "ImageLimits",
+    "JobSourceLimits",
     "ModelLimits",
     "ModelServerLimits",
     "MusicLimits",
