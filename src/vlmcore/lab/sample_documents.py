@@ -153,8 +153,7 @@ def sample_from(value: Any) -> Sample:
     faults = Faults("lab-sample")
     sample = read_sample(value, "$", faults)
     faults.raise_any()
-    if sample is None:
-        raise AssertionError("a sample that is none has faults")
+    assert sample is not None
     return sample
 
 
@@ -181,10 +180,12 @@ def read_sample(value: Any, path: str, faults: Faults) -> Sample | None:
         listed = ", ".join(f"{count} {key}" for key, count in lengths.items())
         faults.add(f"{path}.chunks", f"got {listed}, expected as many of each")
         return None
+    sample: Sample | None = None
     with faults.at(path, **_places(value, path)):
         sample = _made(value)
-        return sample if _agrees(sample, value, path, faults) else None
-    return None
+    if sample is None or not _agrees(sample, value, path, faults):
+        return None
+    return sample
 
 
 def _places(value: Mapping[str, Any], path: str) -> dict[str, str]:
