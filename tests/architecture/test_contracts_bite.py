@@ -71,6 +71,7 @@ PLANTS = [
     Plant("framework-free", "vlmcore/weights/checksums.py", "def later():\n    import xxhash"),
     Plant("framework-free", "vlmcore/vlm/remote/predictors.py", "import h11"),
     Plant("framework-free", "vlmcore/vlm/outputs.py", "def later():\n    import jsonschema"),
+    Plant("framework-free", "vlmcore/jobs/sinks/tables.py", "def later():\n    import pyarrow"),
     Plant("backends-behind-loading", "vlmcore/cli/__init__.py", "import vlmcore.vlm.backends"),
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._pillow"),
     Plant("pillow-behind-media", "vlmcore/vlm/prompt.py", "import vlmcore.media._av"),

@@ -48,6 +48,7 @@ EXTRAS: dict[str, dict[str, str]] = {
         "transformers": "4.57",
     },
     "lab": {"torch": "2.4", "transformers": "4.57", "pillow": "10", "rfc8785": "0.1.4"},
+    "jobs": {"pyarrow": "17", "pillow": "10"},
     "ray": {"ray": "2.40"},
     "rerun": {"rerun-sdk": "0.24", "pillow": "10"},
     "plot": {"matplotlib": "3.8", "pillow": "10.1"},
