@@ -70,7 +70,7 @@ def whole_file(name: str) -> Iterator[BinaryIO]:
                 beside.unlink()
             raise
     except OSError as error:
-        raise ContractError(name, what_failed(error)) from None
+        raise ContractError(name, what_failed(error)) from error
 
 
 def _target(name: str) -> Path:

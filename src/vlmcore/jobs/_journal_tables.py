@@ -22,7 +22,7 @@ CREATE TABLE images (
     width_px INTEGER,
     height_px INTEGER,
     pixels BLOB,
-    likeness INTEGER,
+    likeness BLOB,
     outcome TEXT NOT NULL,
     duplicate_of TEXT NOT NULL DEFAULT '',
     problem TEXT NOT NULL DEFAULT ''
@@ -41,11 +41,11 @@ CREATE TABLE answers (
     PRIMARY KEY (key, digest, mark, model)
 ) WITHOUT ROWID;
 CREATE TABLE sidecars (
-    path TEXT PRIMARY KEY,
+    path BLOB PRIMARY KEY,
     key TEXT NOT NULL,
+    run INTEGER NOT NULL,
     state TEXT NOT NULL,
     base TEXT,
-    before BLOB,
     after BLOB
 ) WITHOUT ROWID;
 CREATE INDEX sidecars_of ON sidecars (key);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -66,7 +67,7 @@ def _holder(file: BinaryIO) -> str:
     return file.read(_NAME_BYTES).decode("utf-8", "replace").strip() or "its process is not known"
 
 
-if os.name == "nt":  # pragma: no cover - tried on no machine of ours
+if sys.platform == "win32":  # pragma: no cover - tried on no machine of ours
     import msvcrt
 
     def _taken(file: BinaryIO) -> bool:

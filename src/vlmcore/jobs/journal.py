@@ -71,19 +71,19 @@ class Known:
         stamp: That of its file when it was read; ``None`` if it has none.
         digest: SHA-256 of its bytes; ``None`` if they were never read.
         outcome: What became of it.
-        width_px: Its width, upright; ``None`` if it was never decoded.
-        height_px: Its height.
         duplicate_of: The key of the image that it is like, where it was skipped for that.
         problem: Why it failed; empty if it did not.
+        has_pixels: Whether it can be told by its pixels.
+        likeness: What it looks like, if that was wanted: `vlmcore.jobs.likeness.likeness_of`.
     """
 
     stamp: Stamp | None
     digest: bytes | None
     outcome: Outcome
-    width_px: int | None
-    height_px: int | None
     duplicate_of: str
     problem: str
+    has_pixels: bool
+    likeness: bytes | None
 
 
 class Journal(Closing):
@@ -101,7 +101,7 @@ class Journal(Closing):
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self._path = path
+        self.name = str(path)
         self.run = 0
         with self.told():
             if read_only and not path.is_file():
@@ -130,7 +130,7 @@ class Journal(Closing):
         try:
             yield
         except sqlite3.Error as error:
-            raise JobJournalError(str(self._path), _problem(error)) from error
+            raise JobJournalError(self.name, _problem(error)) from error
 
     def _check(self, *, read_only: bool) -> None:
         database = self.database
@@ -144,9 +144,7 @@ class Journal(Closing):
         (tables,) = database.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if application or version or tables or read_only:
             came = f"version {version}" if application == APPLICATION else "a file of another kind"
-            raise JobJournalError(
-                str(self._path), f"got {came}, expected a journal of version {VERSION}"
-            )
+            raise JobJournalError(self.name, f"got {came}, expected a journal of version {VERSION}")
         database.executescript(
             f"BEGIN; {TABLES} PRAGMA application_id = {APPLICATION};"
             f"PRAGMA user_version = {VERSION}; COMMIT;"
@@ -155,7 +153,7 @@ class Journal(Closing):
     def begin(self, plan: dict[str, Any]) -> int:
         """Begin a run, remember what it is to do, and return its number."""
         with self.told():
-            cursor = self._execute("INSERT INTO runs (plan) VALUES (?)", (json.dumps(plan),))
+            cursor = self.write("INSERT INTO runs (plan) VALUES (?)", (json.dumps(plan),))
             self.run = int(cursor.lastrowid or 0)
             self.commit()
         return self.run
@@ -173,7 +171,7 @@ class Journal(Closing):
         Args:
             keys: The position of each, from 0, and its key.
         """
-        self._execute_many(
+        self.write_many(
             "INSERT INTO images (run, position, key, outcome) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (key) DO UPDATE SET run = excluded.run, position = excluded.position",
             ((self.run, position, key, Outcome.WAITING.value) for position, key in keys),
@@ -183,21 +181,21 @@ class Journal(Closing):
         """Say what is known of an image; ``None`` if it is new."""
         with self.told():
             row = self.database.execute(
-                "SELECT size, modified_ns, digest, outcome, width_px, height_px, duplicate_of, "
-                "problem FROM images WHERE key = ?",
+                "SELECT size, modified_ns, digest, outcome, duplicate_of, problem, "
+                "pixels IS NOT NULL, likeness FROM images WHERE key = ?",
                 (key,),
             ).fetchone()
         if row is None:
             return None
-        size, modified_ns, digest, outcome, width_px, height_px, duplicate_of, problem = row
+        size, modified_ns, digest, outcome, duplicate_of, problem, pixels, likeness = row
         return Known(
             stamp=None if size is None else Stamp(size, modified_ns),
             digest=digest,
             outcome=Outcome(outcome),
-            width_px=width_px,
-            height_px=height_px,
             duplicate_of=duplicate_of,
             problem=problem,
+            has_pixels=bool(pixels),
+            likeness=likeness,
         )
 
     def note_seen(
@@ -205,10 +203,10 @@ class Journal(Closing):
         key: str,
         *,
         stamp: Stamp | None,
-        digest: bytes,
+        digest: bytes | None,
         size_px: tuple[int, int] | None = None,
         pixels: bytes | None = None,
-        likeness: int | None = None,
+        likeness: bytes | None = None,
     ) -> None:
         """
         Tell that an image was read.
@@ -216,13 +214,13 @@ class Journal(Closing):
         Args:
             key: The image.
             stamp: That of its file, taken before it was read.
-            digest: SHA-256 of its bytes.
+            digest: SHA-256 of its bytes; ``None`` if they could not be read.
             size_px: Its width and height, if it was decoded.
             pixels: SHA-256 of its pixels, if that was wanted.
-            likeness: Its perceptual hash, 64 bits, if that was wanted.
+            likeness: Its `vlmcore.jobs.likeness.Likeness`, as bytes, if that was wanted.
         """
         width_px, height_px = size_px or (None, None)
-        self._execute(
+        self.write(
             "UPDATE images SET size = ?, modified_ns = ?, "
             # What is not told now is as it was, if the bytes are.
             "width_px = CASE WHEN ?7 IS NULL AND digest IS ?3 THEN width_px ELSE ?7 END, "
@@ -235,7 +233,7 @@ class Journal(Closing):
                 None if stamp is None else stamp.modified_ns,
                 digest,
                 pixels,
-                None if likeness is None else likeness - (1 << 63),
+                likeness,
                 key,
                 width_px,
                 height_px,
@@ -246,14 +244,14 @@ class Journal(Closing):
         self, key: str, outcome: Outcome, *, problem: str = "", duplicate_of: str = ""
     ) -> None:
         """Tell what has become of an image."""
-        self._execute(
+        self.write(
             "UPDATE images SET outcome = ?, problem = ?, duplicate_of = ? WHERE key = ?",
             (outcome.value, problem, duplicate_of, key),
         )
 
     def note_answer(self, key: str, digest: bytes, model: str, answer: Answer) -> None:
         """Tell what a model said to a question about an image with these bytes."""
-        self._execute(
+        self.write(
             "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 key,
@@ -299,23 +297,22 @@ class Journal(Closing):
             ).fetchall()
         return [(str(other), bytes(digest)) for other, digest in found]
 
-    def likenesses(self) -> Iterator[tuple[str, int]]:
-        """Give the perceptual hash of each image of this run that is no duplicate itself."""
+    def count(self) -> int:
+        """Say how many images there are in this run."""
         with self.told():
-            rows = self.database.execute(
-                "SELECT key, likeness FROM images WHERE likeness IS NOT NULL AND run = ? "
-                "AND outcome = ? ORDER BY position",
-                (self.run, Outcome.CAPTIONED.value),
-            )
-            for key, likeness in rows:
-                yield key, likeness + (1 << 63)
+            (count,) = self.database.execute(
+                "SELECT count(*) FROM images WHERE run = ?", (self.run,)
+            ).fetchone()
+        return int(count)
 
-    def _execute(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
+    def write(self, statement: str, values: Sequence[Any]) -> sqlite3.Cursor:
+        """Run a statement that writes, for those who have tables of their own in the file."""
         with self.told():
             self._begin()
             return self.database.execute(statement, values)
 
-    def _execute_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+    def write_many(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement that writes for each of *values*."""
         with self.told():
             self._begin()
             self.database.executemany(statement, values)

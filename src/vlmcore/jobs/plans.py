@@ -2,96 +2,22 @@
 
 from __future__ import annotations
 
-import enum
-from pathlib import Path
 from typing import Any
 
 import attrs
 
-from vlmcore._arrays import require_count, require_member
+from vlmcore._arrays import require_count
 from vlmcore.errors import ContractError
 from vlmcore.jobs.items import ItemSource
 from vlmcore.jobs.prompts import CaptionPrompt
-from vlmcore.jobs.sinks.tables import TableKind
+from vlmcore.jobs.sinks.settings import Sidecars, Table
 from vlmcore.jobs.templates import CaptionTemplate
 from vlmcore.limits import JobLimits
 from vlmcore.media.budgets import PixelBudget
 
-__all__ = ["CaptionPlan", "ExistingCaption", "NameClash", "Sidecars", "Table"]
+__all__ = ["CaptionPlan"]
 
 _MOST_PROMPTS = 32
-
-
-class ExistingCaption(enum.Enum):
-    """What becomes of a caption file that was there before, and is not one of this job's."""
-
-    SKIP = "skip"  # it stays, and the image is not asked about
-    OVERWRITE = "overwrite"
-    APPEND = "append"  # the new caption comes after what is in it
-    PREPEND = "prepend"  # ... and before it
-
-
-class NameClash(enum.Enum):
-    """What to do where two images would have the same caption file, as ``a.jpg`` and ``a.png``."""
-
-    REFUSE = "refuse"  # before the first image is asked about
-    DISAMBIGUATE = "disambiguate"  # the whole name: a.jpg.txt and a.png.txt
-
-
-@attrs.frozen(kw_only=True)
-class Sidecars:
-    """
-    Caption files, one beside each image.
-
-    Attributes:
-        folder: Where they go instead, in the same sub-folders; ``None`` puts each beside its image.
-        suffix: Their ending, with its point.
-        existing: What becomes of a caption file that is there already.
-        clash: What to do where two images want the same one.
-        separator: What stands between an old text and a new one, and between several captions.
-
-    Raises:
-        ContractError: If a field is not as described.
-    """
-
-    folder: Path | None = None
-    suffix: str = ".txt"
-    existing: ExistingCaption = ExistingCaption.SKIP
-    clash: NameClash = NameClash.REFUSE
-    separator: str = "\n"
-
-    def __attrs_post_init__(self) -> None:
-        require_member(ExistingCaption, existing=self.existing)
-        require_member(NameClash, clash=self.clash)
-        suffix = self.suffix
-        plain = isinstance(suffix, str) and suffix[:1] == "." and suffix[1:].replace("_", "").isalnum()
-        if not plain or not suffix.isascii() or len(suffix) > 16:
-            raise ContractError("suffix", f"got {suffix!r:.80}, expected an ending such as '.txt'")
-        if not isinstance(self.separator, str) or "\r" in self.separator:
-            raise ContractError("separator", f"got {self.separator!r:.80}, expected text")
-        if self.folder is not None and not isinstance(self.folder, Path):
-            kind = type(self.folder).__name__
-            raise ContractError("folder", f"got {kind}, expected a pathlib.Path")
-
-
-@attrs.frozen(kw_only=True)
-class Table:
-    """
-    A table with a row for each image.
-
-    Attributes:
-        path: The file.
-        kind: What it is written as.
-    """
-
-    path: Path
-    kind: TableKind
-
-    def __attrs_post_init__(self) -> None:
-        require_member(TableKind, kind=self.kind)
-        if not isinstance(self.path, Path):
-            kind = type(self.path).__name__
-            raise ContractError("path", f"got {kind}, expected a pathlib.Path")
 
 
 def _prompts(value: Any) -> Any:

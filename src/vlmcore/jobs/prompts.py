@@ -1,4 +1,4 @@
-"""What is asked about every image of a job, and the mark by which an answer to it is known again."""
+"""What is asked about every image of a job, and the mark of each question."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 
 import attrs
 
-from vlmcore._arrays import require_name, require_text
+from vlmcore._arguments import require_kind
+from vlmcore._arrays import UInt8Array, require_name, require_text
 from vlmcore.errors import ContractError
+from vlmcore.jobs.templates import PromptTemplate
 from vlmcore.media.budgets import PixelBudget
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.outputs import JsonOutput
@@ -29,7 +31,8 @@ class CaptionPrompt:
     One question, asked about every image of a job.
 
     Attributes:
-        text: The question.
+        text: The question; a `vlmcore.jobs.templates.PromptTemplate` for one that says something of
+            the image.
         name: What its answers are called, in tables and in templates of captions.
         system: The system text; empty leaves it out.
         options: How the model is to answer. JSON is asked for here: ``output``.
@@ -42,20 +45,34 @@ class CaptionPrompt:
         'caption'
     """
 
-    text: str
+    text: str | PromptTemplate
     name: str = "caption"
     system: str = ""
     options: GenerationOptions = attrs.field(factory=GenerationOptions)
 
     def __attrs_post_init__(self) -> None:
-        require_text(text=self.text)
+        words = self.text.text if isinstance(self.text, PromptTemplate) else self.text
+        require_text(text=words)
         require_name("name", self.name, max_characters=_LONGEST_NAME)
         if not self.name.isidentifier():
             raise ContractError("name", f"got {self.name!r}, expected a name as 'short_caption'")
-        if not isinstance(self.options, GenerationOptions):
-            kind = type(self.options).__name__
-            raise ContractError("options", f"got {kind}, expected GenerationOptions")
-        Prompt(text=self.text, system=self.system)  # what it refuses is refused before any image
+        require_kind("options", self.options, GenerationOptions)
+        Prompt(text=words, system=self.system)  # what it refuses is refused before any image
+
+    def about(self, pixels: UInt8Array, *, key: str, size_px: tuple[int, int]) -> Prompt:
+        """
+        Ask it about one image.
+
+        Args:
+            pixels: What the model is shown, shape ``[H, W, 3]``.
+            key: What the image is called.
+            size_px: Its width and height as it came.
+        """
+        text = self.text
+        if isinstance(text, PromptTemplate):
+            width_px, height_px = size_px
+            text = text.render(key=key, width_px=width_px, height_px=height_px)
+        return Prompt(text=text, system=self.system, images=(pixels,))
 
     def mark(self, budget: PixelBudget) -> str:
         """
@@ -69,7 +86,7 @@ class CaptionPrompt:
         """
         asked = {
             "marks": _MARKS,
-            "text": self.text,
+            "text": _value(self.text),
             "system": self.system,
             "options": _plain(self.options, without=_HOW_ONLY),
             "budget": _plain(budget),
@@ -90,6 +107,8 @@ def _value(value: Any) -> Any:
     match value:
         case enum.Enum():
             return value.value
+        case PromptTemplate():
+            return {"template": value.text}
         case JsonOutput():
             return {"schema": value.plain_schema(), "repair": value.repair}
         case tuple():

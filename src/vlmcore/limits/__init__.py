@@ -10,6 +10,7 @@ from __future__ import annotations
 from vlmcore.limits._artifacts import ArtifactLimits
 from vlmcore.limits._base import require_at_most
 from vlmcore.limits._job_sources import JobSourceLimits
+from vlmcore.limits._jobs import JobLimits
 from vlmcore.limits._messages import (
     HttpLimits,
     ModelServerLimits,
@@ -33,7 +34,8 @@ from vlmcore.limits._robots import (
     DocumentLimits,
     EpisodeLimits,
 )
-from vlmcore.limits._samples import SampleLimits
+from vlmcore.limits._samples import ResamplingLimits, SampleLimits
+from vlmcore.limits._suites import SuiteLimits
 from vlmcore.limits._videos import VideoLimits
 
 __all__ = [
@@ -46,14 +48,17 @@ __all__ = [
     "EpisodeLimits",
     "HttpLimits",
     "ImageLimits",
+    "JobLimits",
     "JobSourceLimits",
     "ModelLimits",
     "ModelServerLimits",
     "MusicLimits",
     "PromptLimits",
+    "ResamplingLimits",
     "ReuseLimits",
     "SampleLimits",
     "StructureLimits",
+    "SuiteLimits",
     "VideoLimits",
     "VisionLimits",
     "WeightLimits",

@@ -1,4 +1,4 @@
-"""What the speed lab keeps of a request."""
+"""What the speed lab keeps of a request, and what it draws from many."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import attrs
 
 from vlmcore.limits._base import MIB, Bounds
 
-__all__ = ["SampleLimits"]
+__all__ = ["ResamplingLimits", "SampleLimits"]
 
 
 @attrs.frozen(kw_only=True)
@@ -34,3 +34,17 @@ class SampleLimits(Bounds):
     max_tokens: int = 1 << 31
     max_memory_bytes: int = 1 << 50
     max_requests: int = 1 << 20
+
+
+@attrs.frozen(kw_only=True)
+class ResamplingLimits(Bounds):
+    """
+    How much is drawn to find out how sure a comparison is.
+
+    Attributes:
+        max_resamples: How often blocks are drawn anew.
+        max_drawn: Numbers that are drawn at a time; each takes eight bytes.
+    """
+
+    max_resamples: int = 100_000
+    max_drawn: int = 1 << 22

@@ -14,7 +14,8 @@ from vlmcore.jobs.items import FileContent, Item
 __all__ = ["IMAGE_SUFFIXES", "FolderImages"]
 
 IMAGE_SUFFIXES = frozenset(
-    ".jpg .jpeg .jpe .jfif .png .apng .webp .gif .bmp .dib .tif .tiff .ppm .pgm .pbm .pnm .avif".split()
+    {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".apng", ".webp", ".gif", ".bmp", ".dib"}
+    | {".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm", ".avif"}
 )
 """How the names of files end that `vlmcore.load_image` may read; what they are is seen later."""
 

@@ -1,0 +1,164 @@
+"""The threads that ask a model: one for a model in this process, many for one behind a server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import attrs
+
+from vlmcore._closing import Closing
+from vlmcore.errors import VlmcoreError
+from vlmcore.jobs.asking import Asked, Fate, ask, fate_of
+from vlmcore.jobs.batching import Question
+from vlmcore.jobs.models import JobModel
+from vlmcore.jobs.window import Window
+from vlmcore.vlm.generation import CancelToken
+from vlmcore.vlm.predictor import Predictor
+
+__all__ = ["Calls"]
+
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
+_TRIES = 4  # of a question, while others are answered
+_AHEAD = 2  # batches at a model of this process, so that it never waits for the next
+
+
+class Calls(Closing):
+    """
+    The calls of one run: how many may be made now, and what comes back.
+
+    It belongs to one thread; *wake* is called in others.
+
+    Args:
+        model: What is asked; it is loaded when the first call is made.
+        in_flight: Calls at once at most, for a model behind a server.
+        patience_s: How long a server may be away.
+        wake: Is called when there is something to `collect`.
+        clock: The time, in seconds.
+    """
+
+    def __init__(
+        self,
+        model: JobModel,
+        *,
+        in_flight: int,
+        patience_s: float,
+        wake: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._model = model
+        self._window = Window(in_flight if model.is_served else _AHEAD)
+        self._threads = in_flight if model.is_served else 1
+        self._patience_s = patience_s
+        self._wake = wake
+        self._clock = clock
+        self._pool: ThreadPoolExecutor | None = None
+        self._predictor: Predictor | None = None
+        self._loading = threading.Lock()
+        self._cancel = CancelToken()
+        self._running: dict[Future[list[Asked]], int] = {}
+        self._answered = 0
+        self._waits = 0
+        self._not_before_s = 0.0
+        self._away_since_s: float | None = None
+        self._fatal: VlmcoreError | None = None
+
+    def close(self) -> None:
+        """End what is running, and give the model back."""
+        self._cancel.cancel()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._predictor is not None:
+            self._model.close(self._predictor)
+            self._predictor = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is on its way."""
+        return not self._running
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a batch may be sent now."""
+        return self._window.has_room and self._clock() >= self._not_before_s
+
+    @property
+    def waiting_for(self) -> str:
+        """What keeps questions from being asked, for a person; empty if nothing does."""
+        if self._away_since_s is None:
+            return ""
+        return f"the server, which is away for {self._clock() - self._away_since_s:.0f} s"
+
+    def send(self, questions: list[Question]) -> None:
+        """Ask a batch of questions that are to be answered in the same way."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="caption")
+        ticket = self._window.send()
+        call = self._pool.submit(self._ask, questions)
+        self._running[call] = ticket
+        call.add_done_callback(lambda _call: self._wake())
+
+    def collect(self) -> list[Asked]:
+        """
+        Return what came back; a question without an answer is to be asked again.
+
+        Raises:
+            VlmcoreError: If no question can be answered any more; what came back with the news of
+                that was returned before.
+        """
+        if self._fatal is not None:
+            raise self._fatal
+        back = [call for call in self._running if call.done()]
+        found: list[Asked] = []
+        for call in back:
+            ticket = self._running.pop(call)
+            asked = call.result()
+            turned_away = any(one.was_turned_away for one in asked)
+            self._window.came_back(ticket, was_turned_away=turned_away)
+            found += [self._judged(one) for one in asked]
+        return found
+
+    def _ask(self, questions: list[Question]) -> list[Asked]:
+        with self._loading:
+            if self._predictor is None:
+                self._predictor = self._model.open()
+        return ask(self._predictor, questions, self._cancel)
+
+    def _judged(self, asked: Asked) -> Asked:
+        if asked.answer is not None:
+            self._answered += 1
+            self._away_since_s, self._waits = None, 0
+            return asked
+        error = asked.error
+        if error is None:
+            return asked
+        if fate_of(error) is Fate.OF_ALL:
+            return self._over(asked.question, error)
+        return self._again(asked.question, error)
+
+    def _again(self, question: Question, error: VlmcoreError) -> Asked:
+        """Have it asked again, unless it alone is not answered, or the server is away too long."""
+        now_s = self._clock()
+        if question.answered_then != self._answered:
+            question = attrs.evolve(
+                question, tries=question.tries + 1, answered_then=self._answered
+            )
+        if question.tries >= _TRIES:
+            problem = f"asked {_TRIES} times: {getattr(error, 'problem', error)}"
+            return Asked(question=question, answer=question.failed(problem), error=error)
+        if self._away_since_s is None:
+            self._away_since_s = now_s
+        elif now_s - self._away_since_s > self._patience_s:
+            return self._over(question, error)
+        if now_s >= self._not_before_s:  # the first to come back of those that were on their way
+            wait_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0**self._waits)
+            self._waits += 1
+            self._not_before_s = now_s + wait_s
+        return Asked(question=question, answer=None, error=error)
+
+    def _over(self, question: Question, error: VlmcoreError) -> Asked:
+        self._fatal = error
+        self._wake()
+        return Asked(question=question, answer=None, error=error)

@@ -1,0 +1,209 @@
+"""What a job decides about an image, and how that gets into the journal and the caption files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from vlmcore.errors import JobSinkError
+from vlmcore.jobs.journal import Answer, Journal, Known, Outcome
+from vlmcore.jobs.plans import CaptionPlan
+from vlmcore.jobs.reading import Seen
+from vlmcore.jobs.reports import Result, Tally
+from vlmcore.jobs.sinks.sidecars import Pending, SidecarWriter, fails_everywhere
+from vlmcore.vlm.generation import StopReason
+
+__all__ = ["Books", "Verdict"]
+
+_OUTCOMES = {
+    Result.CAPTIONED: Outcome.CAPTIONED,
+    Result.REUSED: Outcome.CAPTIONED,
+    Result.DONE: Outcome.CAPTIONED,
+    Result.KEPT: Outcome.KEPT,
+    Result.DUPLICATE: Outcome.DUPLICATE,
+    Result.FAILED: Outcome.FAILED,
+}
+
+
+@attrs.frozen(kw_only=True)
+class Verdict:
+    """
+    What is to be done about an image that needs no asking.
+
+    Attributes:
+        result: What becomes of it.
+        answers: What its caption is made of; empty if it gets none.
+        problem: Why it failed.
+        duplicate_of: Which image it is like.
+    """
+
+    result: Result
+    answers: Mapping[str, Answer] = attrs.field(factory=dict)
+    problem: str = ""
+    duplicate_of: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class _ToWrite:
+    key: str
+    result: Result
+    pending: Pending
+
+
+class Books:
+    """
+    Keeps the journal and the caption files of one run in step.
+
+    What is told is safe after the next `keep`: first the journal has it, then the caption files.
+
+    Args:
+        plan: What is to be done.
+        identity: The model that is asked.
+        journal: The journal, with a run begun.
+        sidecars: Writes the caption files; ``None`` if there are to be none.
+        tally: Is told what is done.
+        every_s: How often things are kept, in seconds.
+    """
+
+    def __init__(
+        self,
+        plan: CaptionPlan,
+        identity: str,
+        journal: Journal,
+        *,
+        sidecars: SidecarWriter | None,
+        tally: Tally,
+        every_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan = plan
+        self._names = {mark: p.name for mark, p in zip(plan.marks, plan.prompts, strict=True)}
+        self._identity = identity
+        self._journal = journal
+        self._sidecars = sidecars
+        self._tally = tally
+        self._every_s = every_s
+        self._clock = clock
+        self._kept_s = clock()
+        self._to_write: list[_ToWrite] = []
+
+    def answers(self, key: str, digest: bytes) -> dict[str, Answer]:
+        """Return what is known to be said about an image; failures only if they are to stay."""
+        known = self._journal.answers(key, digest, self._identity, list(self._names))
+        if not self._plan.retry_failed:
+            return known
+        return {mark: answer for mark, answer in known.items() if not answer.problem}
+
+    def stays(self, key: str) -> bool:
+        """Say whether an image has a caption that is not the job's, and is to keep it."""
+        return self._sidecars is not None and self._sidecars.stays(key)
+
+    def verdict(self, key: str, known: Known, digest: bytes | None) -> Verdict | None:
+        """
+        Say what is to be done about an image with these bytes; ``None`` if it has to be looked at.
+
+        Args:
+            key: The image.
+            known: What the journal knows of it.
+            digest: SHA-256 of its bytes.
+        """
+        plan = self._plan
+        is_same = digest == known.digest
+        if is_same and known.outcome is Outcome.DUPLICATE and plan.near_duplicates is not None:
+            return Verdict(result=Result.DUPLICATE, duplicate_of=known.duplicate_of)
+        answers = {} if digest is None else self.answers(key, digest)
+        if answers.keys() == self._names.keys():
+            return self.verdict_of(answers, Result.DONE)
+        was_unreadable = is_same and known.outcome is Outcome.FAILED and not answers
+        if was_unreadable and not plan.retry_failed:
+            return Verdict(result=Result.FAILED, problem=known.problem)
+        return None
+
+    def lacks_looks(self, known: Known) -> bool:
+        """Say whether an image has to be decoded so that others can be compared with it."""
+        plan = self._plan
+        lacks_pixels = plan.reuse_identical and not known.has_pixels
+        return lacks_pixels or (plan.near_duplicates is not None and known.likeness is None)
+
+    def seen(self, seen: Seen) -> None:
+        """Tell that an image was read."""
+        self._journal.note_seen(
+            seen.item.key,
+            stamp=seen.stamp,
+            digest=seen.digest,
+            size_px=seen.size_px,
+            pixels=seen.identity,
+            likeness=seen.likeness,
+        )
+
+    def answered(self, key: str, digest: bytes, answer: Answer) -> None:
+        """Tell what the model said."""
+        self._journal.note_answer(key, digest, self._identity, answer)
+        if answer.stop == StopReason.LENGTH.value:
+            self._tally.cut += 1
+
+    def conclude(self, key: str, verdict: Verdict) -> None:
+        """Do what was decided about an image, and count it."""
+        if not verdict.answers:
+            self._note(key, verdict.result, verdict.problem, verdict.duplicate_of)
+            return
+        if self._sidecars is None:
+            self._note(key, verdict.result)
+            return
+        texts = {self._names[mark]: verdict.answers[mark].text for mark in self._names}
+        separator = self._plan.sidecars.separator if self._plan.sidecars else "\n"
+        caption = self._plan.template.render(texts, key=key, separator=separator)
+        try:
+            if verdict.result is Result.DONE and self._sidecars.is_written(key, caption):
+                self._tally.count(key, Result.DONE)
+                return
+            pending = self._sidecars.begin(key, caption)
+        except JobSinkError as error:
+            self._note(key, Result.FAILED, error.problem)
+            return
+        if pending is None:
+            self._note(key, Result.KEPT)
+        else:
+            self._to_write.append(_ToWrite(key=key, result=verdict.result, pending=pending))
+
+    def verdict_of(self, answers: Mapping[str, Answer], result: Result) -> Verdict:
+        """Say what answers that are complete come to."""
+        for answer in answers.values():
+            if answer.problem:
+                return Verdict(result=Result.FAILED, problem=answer.problem)
+        return Verdict(result=result, answers=answers)
+
+    def keep(self, *, at_once: bool = False) -> None:
+        """
+        Write what was told since the last time, if that is some time ago.
+
+        Raises:
+            JobJournalError: If the journal cannot be written.
+            JobSinkError: If no caption file can be.
+        """
+        now_s = self._clock()
+        if not at_once and now_s - self._kept_s < self._every_s:
+            return
+        self._kept_s = now_s
+        self._journal.commit()
+        to_write, self._to_write = self._to_write, []
+        for each in to_write:
+            problem = ""
+            try:
+                if self._sidecars is not None:
+                    self._sidecars.finish(each.pending)
+            except JobSinkError as error:
+                if fails_everywhere(error):
+                    raise
+                problem = error.problem
+            self._note(each.key, Result.FAILED if problem else each.result, problem)
+        if to_write:
+            self._journal.commit()
+
+    def _note(self, key: str, result: Result, problem: str = "", duplicate_of: str = "") -> None:
+        self._journal.note_outcome(
+            key, _OUTCOMES[result], problem=problem, duplicate_of=duplicate_of
+        )
+        self._tally.count(key, result, problem)

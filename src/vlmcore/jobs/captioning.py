@@ -1,0 +1,197 @@
+"""Captions for many images: the job as a whole, from its lock to its tables."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from vlmcore._whole_files import what_failed
+from vlmcore.errors import JobError, JobRunningError, JobSinkError, VlmcoreError
+from vlmcore.jobs._locking import is_locked, locked
+from vlmcore.jobs.bookkeeping import Books
+from vlmcore.jobs.engine import Engine
+from vlmcore.jobs.exporting import export_table, plan_document
+from vlmcore.jobs.items import Item
+from vlmcore.jobs.journal import Journal
+from vlmcore.jobs.models import JobModel, job_model
+from vlmcore.jobs.plans import CaptionPlan
+from vlmcore.jobs.reports import JobProgress, JobReport, Tally
+from vlmcore.jobs.sinks.claims import claim_files
+from vlmcore.jobs.sinks.sidecars import SidecarWriter
+from vlmcore.vlm.predictor import Predictor
+
+__all__ = ["caption_images", "journal_of", "state_folder"]
+
+_FOLDER = ".vlmcore"
+_JOURNAL, _LOCK = "captions.sqlite", "captions.lock"
+_SERVED_EVERY_S = 0.25  # answers of a server come one by one: they are kept together
+
+
+def state_folder(place: Path) -> Path:
+    """
+    Say where the journal of a job is that writes to *place*.
+
+    Args:
+        place: A folder of caption files, or a table.
+
+    Example:
+        >>> state_folder(Path("out/captions.jsonl")).as_posix()
+        'out/.captions.jsonl.vlmcore'
+    """
+    return place / _FOLDER if place.is_dir() else place.with_name(f".{place.name}{_FOLDER}")
+
+
+def journal_of(place: Path) -> Path:
+    """Say which file is the journal of a job that writes to *place*."""
+    return state_folder(place) / _JOURNAL
+
+
+def caption_images(
+    plan: CaptionPlan,
+    model: str | os.PathLike[str] | Predictor | JobModel,
+    *,
+    progress: Callable[[JobProgress], None] = lambda _progress: None,
+    stop: threading.Event | None = None,
+) -> JobReport:
+    r"""
+    Caption the images of a plan, and go on where an earlier run of it ended.
+
+    An image is done again if its bytes, a prompt or the model are others than before. What fails is
+    told of and left, until the plan says to try it again. It may be killed at any time: the next
+    run finds every answer that was kept, and asks again at most what was being answered.
+
+    Args:
+        plan: What is to be done.
+        model: What is asked: a predictor, which stays open, or what `vlmcore.load_predictor` takes,
+            which is loaded when the first image has to be asked about.
+        progress: Is told how far the run is, in the thread of the caller.
+        stop: Once set, the run ends after what is being answered, with everything written.
+
+    Raises:
+        JobRunningError: If another job is at work in the same place.
+        JobSourceError: If the images cannot be listed.
+        JobSinkError: If captions cannot be written, or two images want the same caption file.
+        JobJournalError: If the journal cannot be used.
+        ModelError: If the model cannot be loaded, or answers no question any more.
+        MissingDependencyError: If a package is not installed that is needed.
+
+    Example:
+        >>> import tempfile
+        >>> from vlmcore import embedded
+        >>> from vlmcore.jobs import CaptionPlan, FolderImages, Sidecars
+        >>> from vlmcore.testing import EchoPredictor
+        >>> samples = Path(embedded.__file__).parent / "samples"
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     plan = CaptionPlan(
+        ...         source=FolderImages(samples),
+        ...         prompts="What is this?",
+        ...         sidecars=Sidecars(folder=Path(folder)),
+        ...     )
+        ...     report = caption_images(plan, EchoPredictor())
+        ...     text = Path(folder, "scene-1.txt").read_text()
+        >>> report.total, text
+        (6, 'What is this? [image 224x224 #9b9b6f]\n')
+    """
+    asked = model if isinstance(model, JobModel) else job_model(model)
+    place = _place(plan)
+    with _journal_at(place, is_of_files=plan.sidecars is not None) as journal:
+        tally = Tally(progress, most_failures=plan.limits.max_failures_told)
+        journal.begin(plan_document(plan, asked.identity))
+        try:
+            is_whole = _run(
+                plan, asked, journal, place=place, tally=tally, stop=stop or threading.Event()
+            )
+        except VlmcoreError:
+            with contextlib.suppress(JobError):
+                _export(plan, journal)
+            raise
+        _export(plan, journal)
+        return tally.report(was_stopped=not is_whole, model=asked.identity)
+
+
+def _run(
+    plan: CaptionPlan,
+    model: JobModel,
+    journal: Journal,
+    *,
+    place: Path,
+    tally: Tally,
+    stop: threading.Event,
+) -> bool:
+    if plan.source.is_quick_to_list:
+        journal.register((position, item.key) for position, item in enumerate(plan.source))
+        journal.commit()
+        tally.total = journal.count()
+    sidecars = None
+    if plan.sidecars is not None:
+        claim_files(journal, plan.sidecars, _guarded(plan, place))
+        sidecars = SidecarWriter(journal, plan.sidecars)
+        sidecars.recover()
+    books = Books(
+        plan,
+        model.identity,
+        journal,
+        sidecars=sidecars,
+        tally=tally,
+        every_s=_SERVED_EVERY_S if model.is_served else 0.0,
+    )
+    engine = Engine(
+        plan,
+        model,
+        journal,
+        books=books,
+        tally=tally,
+        stop=stop,
+        is_surveyed=plan.source.is_quick_to_list,
+    )
+    return engine.run()
+
+
+def _place(plan: CaptionPlan) -> Path:
+    """Choose what the journal lies beside: where the captions go."""
+    if plan.sidecars is None:
+        return plan.tables[0].path
+    return plan.source.place if plan.sidecars.folder is None else plan.sidecars.folder
+
+
+@contextlib.contextmanager
+def _journal_at(place: Path, *, is_of_files: bool) -> Iterator[Journal]:
+    """Open the journal of the job at *place*, and keep others out of there."""
+    try:
+        if is_of_files and not place.exists():
+            place.mkdir(parents=True)
+        folder = state_folder(place)
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        problem = f"cannot be written to ({what_failed(error)}): captions can go elsewhere"
+        raise JobSinkError(str(place), problem) from error
+    with locked(folder / _LOCK, str(place)):
+        for above in place.resolve().parents if is_of_files else ():
+            _require_no_job(above)
+        with Journal(folder / _JOURNAL) as journal:
+            yield journal
+
+
+def _guarded(plan: CaptionPlan, place: Path) -> Iterator[Item]:
+    """Give the images, unless another job writes caption files in one of their folders."""
+    looked_at: set[Path] = {place}
+    for item in plan.source:
+        folder = None if item.path is None else item.path.parent
+        if folder is not None and folder not in looked_at and plan.sidecars is not None:
+            looked_at.add(folder)
+            if plan.sidecars.folder is None:
+                _require_no_job(folder)
+        yield item
+
+
+def _require_no_job(folder: Path) -> None:
+    if is_locked(folder / _FOLDER / _LOCK):
+        raise JobRunningError(str(folder), "another job is at work here: wait for it, or stop it")
+
+
+def _export(plan: CaptionPlan, journal: Journal) -> None:
+    for table in plan.tables:
+        export_table(journal, table.path, table.kind)
