@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 
 from vlmcore._closing import Closing
+from vlmcore.cli._status_line import StatusLine
 
 __all__ = ["BytesProgress", "in_bytes"]
 
@@ -40,31 +39,20 @@ class BytesProgress(Closing):
 
     def __init__(self, doing: str, *, quiet: bool) -> None:
         self._doing = doing
-        self._is_shown = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._line = StatusLine(quiet=quiet)
         self._began_at_s = self._shown_at_s = time.monotonic()
-        self._width = 0
 
     def __call__(self, done: int, total: int) -> None:
         """Show it, unless it was shown just now."""
         now_s = time.monotonic()
-        if not self._is_shown or now_s - self._shown_at_s < _EVERY_S:
+        if not self._line.is_shown or now_s - self._shown_at_s < _EVERY_S:
             return
         self._shown_at_s = now_s
         rate = done / (now_s - self._began_at_s)
         percent = 100 * done // max(total, 1)
         text = f"{self._doing} {in_bytes(done)} of {in_bytes(total)}, {percent}%"
-        text += f", {in_bytes(int(rate))}/s"
-        self._write(text.ljust(self._width))
-        self._width = len(text)
+        self._line.write(f"{text}, {in_bytes(int(rate))}/s")
 
     def close(self) -> None:
         """Take the line away."""
-        if self._width:
-            self._write(" " * self._width + "\r")
-            self._width = 0
-
-    @staticmethod
-    def _write(text: str) -> None:
-        with contextlib.suppress(OSError):  # that nobody can read it ends nothing
-            sys.stderr.write(f"\r{text}")
-            sys.stderr.flush()
+        self._line.close()

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import argparse
-import enum
 import functools
-from collections.abc import Iterable
 from typing import Any
 
 from vlmcore.cli._answers import AnswerSink, JsonLines, PlainText, Streaming
+from vlmcore.cli._asking import (
+    add_budget,
+    add_model,
+    add_sampling,
+    add_structure,
+    budget_of,
+    options_of,
+    placement_of,
+)
 from vlmcore.cli._describing import PROMPT, Describing
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
-from vlmcore.cli._files import read_bytes, told_of
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._sources import Viewing, questions_about
 from vlmcore.cli._terminal import Terminal
-from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError
-from vlmcore.limits import StructureLimits
-from vlmcore.media.budgets import PixelBudget
 from vlmcore.media.selections import FrameSampling, SamplingStrategy
-from vlmcore.vlm.generation import GenerationOptions
-from vlmcore.vlm.outputs import JsonOutput
-from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
 from vlmcore.vlm.prompt import Prompt
-from vlmcore.vlm.sources import EMBEDDED
 
 __all__ = ["add_command"]
 
@@ -38,7 +37,6 @@ Everything else goes to standard error.
 
 {_EXIT_CODES}
 """
-_DEFAULTS = GenerationOptions()
 _SAMPLING = [each for each in SamplingStrategy if each is not SamplingStrategy.TRACKS]
 _USUAL = FrameSampling(strategy=SamplingStrategy.UNIFORM)
 _FIELDS = {
@@ -68,8 +66,8 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
     )
     _add_question(parser)
     _add_viewing(parser)
-    _add_sampling(parser)
-    _add_model(parser)
+    add_sampling(parser)
+    add_model(parser)
     _add_output(parser)
     parser.set_defaults(run=functools.partial(_run, parser=parser, load=load))
 
@@ -85,12 +83,7 @@ def _add_question(parser: argparse.ArgumentParser) -> None:
 
 def _add_viewing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what the model is shown")
-    group.add_argument(
-        "--max-megapixels", type=float, metavar="M", help="make larger pictures smaller"
-    )
-    group.add_argument(
-        "--longest-edge", type=int, metavar="PX", help="the same, by the longer of width and height"
-    )
+    add_budget(group)
     group.add_argument(
         "--frames",
         type=int,
@@ -108,70 +101,10 @@ def _add_viewing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_sampling(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("answer")
-    group.add_argument(
-        "--max-new-tokens",
-        type=int,
-        default=_DEFAULTS.max_new_tokens,
-        metavar="N",
-        help="longest answer, in tokens (default: %(default)s)",
-    )
-    group.add_argument(
-        "--temperature",
-        type=float,
-        default=_DEFAULTS.temperature,
-        metavar="T",
-        help="0 takes the likeliest word each time, above 0 samples (default: %(default)s)",
-    )
-    group.add_argument(
-        "--top-p",
-        type=float,
-        default=_DEFAULTS.top_p,
-        metavar="P",
-        help="sample from the likeliest words that have this probability (default: %(default)s)",
-    )
-    group.add_argument("--seed", type=int, metavar="N", help="seed of the sampling")
-
-
-def _add_model(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "--model",
-        default=EMBEDDED,
-        help="'embedded', a key or label of 'vlmcore catalog vlm', a folder, a hub id, or one "
-        "behind a server: http://127.0.0.1:8000/v1#model, openai:model (default: %(default)s)",
-    )
-    group.add_argument(
-        "--device", default="auto", help="auto, cpu, mps, cuda, cuda:1, xpu (default: %(default)s)"
-    )
-    for option, kind in (("--dtype", Dtype), ("--memory", MemoryMode), ("--attention", Attention)):
-        values = [member.value for member in _members(kind)]
-        group.add_argument(
-            option,
-            choices=values,
-            default=values[0],
-            metavar=option.removeprefix("--").upper(),
-            help=f"{', '.join(values)} (default: %(default)s)",
-        )
-
-
-def _members(kind: type[enum.Enum]) -> Iterable[enum.Enum]:
-    return iter(kind)
-
-
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="one JSON object a line for each image")
-    structure = group.add_mutually_exclusive_group()
-    structure.add_argument(
-        "--schema",
-        metavar="FILE",
-        help="a JSON Schema that each answer has to fit, or '-' for standard input",
-    )
-    structure.add_argument(
-        "--json-object", action="store_true", help="each answer has to be a JSON object"
-    )
+    add_structure(group)
     group.add_argument(
         "--repair",
         action="store_true",
@@ -195,8 +128,8 @@ def _run(
             terminal=terminal,
             sink=_sink(arguments, terminal, several=len(questions) > 1),
             prompt=Prompt(text=arguments.prompt, system=arguments.system),
-            options=_options(arguments),
-            load=functools.partial(load, arguments.model, **_placement(arguments)),
+            options=options_of(arguments),
+            load=functools.partial(load, arguments.model, **placement_of(arguments)),
             model=arguments.model,
             verbose=arguments.verbose,
             viewing=_viewing(arguments),
@@ -215,63 +148,14 @@ def _sink(arguments: argparse.Namespace, terminal: Terminal, *, several: bool) -
 
 
 def _viewing(arguments: argparse.Namespace) -> Viewing:
-    bounds = {"longest_edge_px": arguments.longest_edge}
-    if arguments.max_megapixels is None:
-        budget = PixelBudget(**bounds)
-    else:
-        budget = PixelBudget.of_megapixels(arguments.max_megapixels, **bounds)
     return Viewing(
         sampling=FrameSampling(
             max_frames=_USUAL.max_frames if arguments.frames is None else arguments.frames,
             strategy=SamplingStrategy(arguments.sampling),
         ),
-        budget=budget,
+        budget=budget_of(arguments),
         moves=arguments.frames is not None,
     )
-
-
-def _options(arguments: argparse.Namespace) -> GenerationOptions:
-    return GenerationOptions(
-        max_new_tokens=arguments.max_new_tokens,
-        temperature=arguments.temperature,
-        top_p=arguments.top_p,
-        seed=arguments.seed,
-        output=_output(arguments),
-    )
-
-
-def _output(arguments: argparse.Namespace) -> JsonOutput | None:
-    """Take what the answers are to be; JSON is not streamed where it may be mended."""
-    if arguments.schema is None and not arguments.json_object:
-        if arguments.repair:
-            raise ContractError("repair", "got it alone, expected --schema or --json-object too")
-        return None
-    schema = None if arguments.schema is None else _schema(arguments.schema)
-    return JsonOutput(schema=schema, repair=arguments.repair)
-
-
-def _schema(word: str) -> Any:
-    try:
-        data = read_bytes(word, most=StructureLimits().max_schema_bytes)
-        with told_of(word):
-            return read_json(data)
-    except ContractError as error:
-        raise ContractError("schema", str(error)) from None
-
-
-def _placement(arguments: argparse.Namespace) -> dict[str, Any]:
-    placement = Placement(
-        device=arguments.device,
-        dtype=Dtype(arguments.dtype),
-        memory=MemoryMode(arguments.memory),
-        attention=Attention(arguments.attention),
-    )
-    return {
-        "device": placement.device,
-        "dtype": placement.dtype,
-        "memory": placement.memory,
-        "attention": placement.attention,
-    }
 
 
 def _option(field: str) -> str:
