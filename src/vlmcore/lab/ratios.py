@@ -1,0 +1,297 @@
+"""
+How much faster one target is than another, by pairs of the same case in the same block.
+
+Machines drift: one that gets warm is slower an hour later, and so is whatever was measured then.
+What is paired within a block was measured at nearly the same time, and the blocks say how much such
+a pair varies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from types import MappingProxyType
+
+import attrs
+import numpy as np
+
+from vlmcore._arguments import shown
+from vlmcore._arrays import Float64Array, require_count, require_finite_between
+from vlmcore.errors import ContractError
+from vlmcore.lab.events import Sample
+from vlmcore.lab.metrics import find_metric, measure, require_measured
+from vlmcore.lab.statistics import fewest_pairs
+from vlmcore.limits import ResamplingLimits, require_at_most
+
+__all__ = ["Comparison", "Ratio", "Resampling", "compare_pairs", "compare_with_itself"]
+
+_LIMITS = ResamplingLimits()
+_METHOD = "log ratios paired by case and block, bootstrap over blocks, expanded percentiles/1"
+_Pairs = Mapping[tuple[str, int], Sequence[float]]
+
+
+@attrs.frozen(kw_only=True)
+class Resampling:
+    """
+    How an interval is made; kept with it, so that it can be made again.
+
+    Attributes:
+        seed: Of what is drawn.
+        resamples: How often the blocks are drawn anew.
+        confidence: How sure the interval is, from 0.5 to 0.999.
+        method: The name and version of the way.
+
+    Raises:
+        ContractError: If a field is not as described.
+    """
+
+    seed: int = 0
+    resamples: int = 4000
+    confidence: float = 0.95
+    method: str = attrs.field(default=_METHOD, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        is_whole = isinstance(self.seed, int) and not isinstance(self.seed, bool)
+        if not is_whole or not 0 <= self.seed < 1 << 63:
+            raise ContractError(
+                "seed", f"got {shown(self.seed)}, expected a whole number from 0 to 2**63 - 1"
+            )
+        require_count(resamples=self.resamples)
+        require_at_most("max_resamples", self.resamples, _LIMITS.max_resamples)
+        require_finite_between(0.5, 0.999, confidence=self.confidence)
+
+
+@attrs.frozen(kw_only=True)
+class Ratio:
+    """
+    Times of one target over those of another: below 1 it is faster.
+
+    Attributes:
+        estimate: The geometric mean over the pairs; ``None`` if there is none.
+        low: The lower end of its confidence interval; ``None`` if there are too few blocks.
+        high: The upper end.
+        blocks: How many blocks it is made of.
+        reason: Why there is no interval; empty if there is one.
+    """
+
+    estimate: float | None
+    low: float | None = None
+    high: float | None = None
+    blocks: int
+    reason: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Comparison:
+    """
+    Two targets compared by one figure.
+
+    Attributes:
+        metric: The name of the formula. Of a rate, its inverse is compared, so that less is better.
+        ratio: The geometric mean of the ratios of the cases, each of which counts the same.
+        cases: The ratio of each case, by its name.
+        unpaired: How many readings had no counterpart, and were left out.
+        resampling: How the intervals were made.
+    """
+
+    metric: str
+    ratio: Ratio
+    cases: Mapping[str, Ratio] = attrs.field(hash=False)
+    unpaired: int
+    resampling: Resampling
+
+
+def compare_pairs(
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    metric: str,
+    *,
+    resampling: Resampling | None = None,
+) -> Comparison:
+    """
+    Compare two targets of one run, whose blocks hold both of them.
+
+    Args:
+        before: The samples of the baseline. Those without a figure are left out.
+        after: The samples of the other target.
+        metric: The name of a formula of `vlmcore.lab.metrics.METRICS`.
+        resampling: How intervals are made.
+
+    Raises:
+        ContractError: If there are warm-ups among the samples, or cold starts beside others, no
+            such formula, or a figure of 0, which has no ratio.
+
+    Source:
+        The bootstrap of B. Efron 1979 over blocks; expanded percentiles as in T. Hesterberg 2015,
+        What Teachers Should Know About the Bootstrap (arXiv:1411.5279).
+    """
+    resampling = resampling or Resampling()
+    require_measured([*before, *after])
+    first, second = _readings(before, metric), _readings(after, metric)
+    pairs = {
+        key: _mean_log(second[key]) - _mean_log(first[key]) for key in first.keys() & second.keys()
+    }
+    counts = [len(values) for side in (first, second) for values in side.values()]
+    paired = sum(len(first[key]) + len(second[key]) for key in pairs)
+    return _compared(metric, pairs, sum(counts) - paired, resampling)
+
+
+def compare_with_itself(
+    samples: Sequence[Sample], metric: str, *, resampling: Resampling | None = None
+) -> Comparison:
+    """
+    Compare a target with itself, as a control: what differs here is the machine.
+
+    The first reading of a case in a block is compared with the last one. Which of them is called
+    the earlier target changes every two blocks, so that a steady drift cancels out, as it does
+    between two targets.
+
+    Args:
+        samples: The samples of one target, two or more of each case in each block.
+        metric: The name of a formula.
+        resampling: How intervals are made.
+
+    Raises:
+        ContractError: As `compare_pairs`.
+    """
+    resampling = resampling or Resampling()
+    require_measured(samples)
+    pairs = {}
+    unpaired = 0
+    for (case, block), values in _readings(samples, metric).items():
+        if len(values) < 2:
+            unpaired += len(values)
+            continue
+        sign = -1 if block // 2 % 2 else 1
+        pairs[case, block] = sign * (math.log(values[-1]) - math.log(values[0]))
+    return _compared(metric, pairs, unpaired, resampling)
+
+
+def _readings(samples: Sequence[Sample], metric: str) -> dict[tuple[str, int], list[float]]:
+    """Collect figures by case and block, in the order of legs; of a rate, one over it."""
+    is_time = find_metric(metric).is_time
+    found: dict[tuple[str, int], list[float]] = {}
+    for sample in sorted(samples, key=lambda sample: (sample.leg, sample.start_ns)):
+        value = measure(sample, metric).value
+        if value is None:
+            continue
+        if value <= 0:
+            raise ContractError(
+                "metric", f"got 0 of {metric} in case {sample.case!r}, expected figures above 0"
+            )
+        found.setdefault((sample.case, sample.block), []).append(value if is_time else 1 / value)
+    return found
+
+
+def _mean_log(values: Sequence[float]) -> float:
+    return math.fsum(map(math.log, values)) / len(values)
+
+
+def _compared(
+    metric: str, pairs: Mapping[tuple[str, int], float], unpaired: int, resampling: Resampling
+) -> Comparison:
+    names = sorted({case for case, _ in pairs})
+    blocks = sorted({block for _, block in pairs})
+    logs = np.full((len(blocks), len(names)), np.nan)
+    columns = {name: i for i, name in enumerate(names)}
+    rows = {block: i for i, block in enumerate(blocks)}
+    for (case, block), log in pairs.items():
+        logs[rows[block], columns[case]] = log
+    overall, by_case = _drawn(logs, resampling)
+    fewest = min((int(np.isfinite(logs[:, i]).sum()) for i in columns.values()), default=0)
+    return Comparison(
+        metric=metric,
+        ratio=_ratio(_mean_of_cases(logs), overall, fewest, resampling),
+        cases=MappingProxyType(
+            {
+                name: _ratio(
+                    float(np.nanmean(logs[:, i])),
+                    by_case[:, i],
+                    int(np.isfinite(logs[:, i]).sum()),
+                    resampling,
+                )
+                for name, i in columns.items()
+            }
+        ),
+        unpaired=unpaired,
+        resampling=resampling,
+    )
+
+
+def _mean_of_cases(logs: Float64Array) -> float | None:
+    return float(np.nanmean(logs, axis=0).mean()) if logs.size else None
+
+
+def _ratio(
+    mean_log: float | None, drawn: Float64Array, blocks: int, resampling: Resampling
+) -> Ratio:
+    if mean_log is None:
+        return Ratio(estimate=None, blocks=0, reason="no case has readings of both in one block")
+    fewest = fewest_pairs(confidence=resampling.confidence)
+    if blocks < fewest:
+        said = f"{blocks} block{'s' * (blocks != 1)}"
+        reason = f"n: {said}, and an interval needs {fewest}"
+        return Ratio(estimate=math.exp(mean_log), blocks=blocks, reason=reason)
+    tail = _tail(blocks, resampling.confidence)
+    low, high = np.quantile(drawn[np.isfinite(drawn)], [tail, 1 - tail])
+    return Ratio(estimate=math.exp(mean_log), low=math.exp(low), high=math.exp(high), blocks=blocks)
+
+
+def _tail(blocks: int, confidence: float) -> float:
+    """
+    Find the tail to cut off the drawn means.
+
+    What is drawn from few blocks varies less than what is measured anew: by the factor between the
+    two ways to estimate a variance, and by that between Student's distribution and the normal one.
+    """
+    normal = NormalDist()
+    z = normal.inv_cdf(0.5 + confidence / 2)
+    return normal.cdf(-math.sqrt(blocks / (blocks - 1)) * _student(z, blocks - 1))
+
+
+def _student(z: float, degrees: int) -> float:
+    """Turn a quantile of the normal distribution into one of Student's: Abramowitz 26.7.5."""
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return z + math.fsum(term / math.pow(degrees, i + 1) for i, term in enumerate(terms))
+
+
+def _drawn(logs: Float64Array, resampling: Resampling) -> tuple[Float64Array, Float64Array]:
+    """
+    Draw blocks anew, and average them.
+
+    Returns:
+        The means over cases, shape ``[R]``, and those of each case, shape ``[R, C]``; NaN where no
+        block that was drawn has the case.
+    """
+    blocks, cases = logs.shape
+    if not logs.size:
+        return np.empty(0), np.empty((0, cases))
+    known = np.isfinite(logs).astype(np.float64)
+    values = np.nan_to_num(logs)
+    # Raw bits, since their stream is the same in every version of NumPy.
+    bits = np.random.PCG64(resampling.seed)
+    means = []
+    left = resampling.resamples
+    while left:
+        rows = min(left, max(1, _LIMITS.max_drawn // blocks))
+        left -= rows
+        raw = bits.random_raw(rows * blocks).reshape(rows, blocks) >> np.uint64(11)
+        picked = (raw * (0.5**53 * blocks)).astype(np.int64)
+        picked += blocks * np.arange(rows)[:, np.newaxis]
+        times = np.bincount(picked.ravel(), minlength=rows * blocks).reshape(rows, blocks)
+        with np.errstate(invalid="ignore"):
+            means.append((times @ values) / (times @ known))
+    by_case = np.concatenate(means)
+    return _mean_known(by_case), by_case
+
+
+def _mean_known(by_case: Float64Array) -> Float64Array:
+    known = np.isfinite(by_case)
+    with np.errstate(invalid="ignore"):
+        means: Float64Array = np.where(known, by_case, 0.0).sum(axis=1) / known.sum(axis=1)
+    return means
