@@ -24,6 +24,7 @@ class JobSourceLimits(Bounds):
         max_depth: Objects and lists inside each other in one line of JSON.
         max_nodes: Values in one line of JSON, those in lists and objects counted.
         max_files: Files that one pattern stands for.
+        max_rows: Rows of one table of Parquet, which may be empty, and take no byte then.
         max_footer_bytes: Size of one text or list in the footer of a table of Parquet.
         max_page_bytes: What a page of such a table may unpack to beyond its size in the file.
         max_batch_bytes: What the rows of a table may hold that are read at once, where a page of
@@ -37,10 +38,11 @@ class JobSourceLimits(Bounds):
     max_depth: int = 32
     max_nodes: int = MIB
     max_files: int = 1 << 16
+    max_rows: int = 1 << 28
     max_footer_bytes: int = 64 * MIB
     max_page_bytes: int = 64 * MIB
     max_batch_bytes: int = 64 * MIB
-    max_header_bytes: int = MIB
+    max_header_bytes: int = 1 << 16
     max_encoded_bytes: int = ImageLimits().max_encoded_bytes
 
     @property

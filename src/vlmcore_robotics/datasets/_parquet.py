@@ -17,7 +17,7 @@ from vlmcore.errors import EpisodeError
 from vlmcore.limits import DatasetLimits
 from vlmcore.rollout._episode_paths import open_file, shown
 from vlmcore_robotics.datasets._columns import Column, ColumnKind
-from vlmcore_robotics.datasets._parquet_pages import pages
+from vlmcore._parquet_pages import pages
 
 __all__ = ["ParquetReader", "ParquetWriter", "write_tasks"]
 

@@ -1,4 +1,4 @@
-"""Tests of `vlmcore_robotics.datasets._parquet_pages`, and of what a table may unpack to."""
+"""Tests of `vlmcore._parquet_pages`, and of what a table may unpack to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from vlmcore.errors import EpisodeError
 from vlmcore.limits import DatasetLimits
 from vlmcore_robotics.datasets._columns import Column, ColumnKind
 from vlmcore_robotics.datasets._parquet import ParquetReader
-from vlmcore_robotics.datasets._parquet_pages import Page, pages
+from vlmcore._parquet_pages import Page, pages
 
 MIB = 1 << 20
 ROWS = 30_000

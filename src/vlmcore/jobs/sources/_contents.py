@@ -46,7 +46,7 @@ class NoContent:
 
 
 def item_of_text(
-    text: str, *, folder: Path, key: str | None, name: str, limits: JobSourceLimits
+    text: str, *, folder: Path, key: str | None, other: str, name: str, limits: JobSourceLimits
 ) -> Item:
     """
     Make an item of a path, a data URL, or base64.
@@ -54,28 +54,30 @@ def item_of_text(
     Args:
         text: What stands there.
         folder: What a path begins from.
-        key: What the image is called; ``None`` for its path.
-        name: What it is called where it has neither, and in errors.
+        key: What the image is called; ``None`` for its path, or else *other*.
+        other: What it is called where it has no path.
+        name: What it is called in errors.
         limits: How large it may be.
     """
     if _DATA_URL.match(text):
-        return item_of_data_url(text, key=key or name, name=name, limits=limits)
+        return item_of_data_url(text, key=key or other, name=name, limits=limits)
     if _is_base64(text):
-        return item_of_data_url(f"data:;base64,{text}", key=key or name, name=name, limits=limits)
-    return item_of_file(text, folder=folder, key=key, name=name, limits=limits)
+        url = f"data:;base64,{text}"
+        return item_of_data_url(url, key=key or other, name=name, limits=limits)
+    return item_of_file(text, folder=folder, key=key, other=other, name=name, limits=limits)
 
 
 def item_of_file(
-    text: str, *, folder: Path, key: str | None, name: str, limits: JobSourceLimits
+    text: str, *, folder: Path, key: str | None, other: str, name: str, limits: JobSourceLimits
 ) -> Item:
     """Make an item of a path; of what is none, one whose bytes cannot be read."""
     if match := _URL.match(text):
         problem = f"is a {match[1][:40]} URL and is not fetched: download it first"
-        return without_bytes(key or _short(text), text, problem)
+        return without_bytes(key or other, text, problem)
     if not text.strip():
-        return without_bytes(key or name, name, "has a blank path, expected that of an image")
+        return without_bytes(key or other, name, "has a blank path, expected that of an image")
     if "\0" in text or len(text) > limits.max_path_bytes:
-        return without_bytes(key or name, name, "has no path that a file could have")
+        return without_bytes(key or other, name, "has no path that a file could have")
     path = folder / text
     return Item(key=key or listed_as(text), content=FileContent(path), path=path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from vlmcore.errors import ContractError, JobSourceError
 
 __all__ = ["key_of", "listed_as", "named", "opened", "path_of", "require_file"]
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _WAITS = getattr(os, "O_NONBLOCK", 0)  # without it, opening a named pipe waits for its writer
 _BINARY = getattr(os, "O_BINARY", 0)
 
@@ -34,12 +37,19 @@ def path_of(path: Any) -> Path:
 
 def listed_as(text: str) -> str:
     """Write a path as it is listed, with one ``/`` between its parts and without ``.``."""
-    return key_of(PurePath(text).as_posix())
+    return _SURROGATES.sub(_escape, PurePath(text).as_posix())
 
 
-def key_of(path: str) -> str:
-    r"""Write a path as text, also one that is no UTF-8: its bytes are then written as ``\xff``."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def key_of(name: str) -> str:
+    r"""Write the name that somebody gave an image; bytes that are no UTF-8 as ``\xff``."""
+    return _ODD.sub(_escape, name)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a path that is no UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def named(path: Path) -> str:

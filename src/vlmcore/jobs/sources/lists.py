@@ -67,7 +67,7 @@ class ListedImages:
         seen: set[str] = set()
         for text in self._paths():
             item = item_of_file(
-                text, folder=self._root, key=None, name=self.name, limits=self._limits
+                text, folder=self._root, key=None, other=text, name=self.name, limits=self._limits
             )
             if item.key not in seen:
                 seen.add(item.key)
