@@ -114,6 +114,11 @@ def add_structure(group: Any) -> None:
     structure.add_argument(
         "--json-object", action="store_true", help="each answer has to be a JSON object"
     )
+    group.add_argument(
+        "--repair",
+        action="store_true",
+        help="send an answer that does not fit back once, to be mended; not shown as it is written",
+    )
 
 
 def options_of(arguments: argparse.Namespace) -> GenerationOptions:

@@ -6,6 +6,7 @@ from typing import cast
 
 import attrs
 
+from vlmcore._whole_files import require_writable
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._files import write_bytes
 from vlmcore.cli._recordings import Recording, RecordingFile
@@ -49,6 +50,8 @@ class Checking:
         Raises:
             ContractError: If it cannot be read, or *output* cannot be written.
         """
+        if self.output is not None:
+            require_writable(self.output)
         recording = file.read()
         report, vetted = self._vet(recording.chunk)
         try:

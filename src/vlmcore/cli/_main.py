@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import vlmcore
-from vlmcore.cli import actions, catalog, describe, detect, doctor, weights
+from vlmcore.cli import actions, caption, catalog, describe, detect, doctor, weights
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
@@ -62,6 +62,7 @@ def _run(words: list[str], load: LoadPredictor) -> int:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     describe.add_command(commands, load=load)
     detect.add_command(commands)
+    caption.add_command(commands, load=load)
     catalog.add_command(commands)
     actions.add_command(commands)
     weights.add_command(commands)
@@ -71,7 +72,7 @@ def _run(words: list[str], load: LoadPredictor) -> int:
     broken = () if command in commands.choices else add_plugin_commands(commands)
     if not command.startswith("-") and command not in commands.choices:
         parser.error(_no_such_command(command, sorted(commands.choices), broken))
-    arguments = parser.parse_args(_with_negative_values(words) or ["--help"])
+    arguments = parser.parse_args(caption.with_run(_with_negative_values(words)) or ["--help"])
     return int(arguments.run(arguments))
 
 

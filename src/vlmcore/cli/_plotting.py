@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from vlmcore._whole_files import require_writable
 from vlmcore.cli._checking import note_template
 from vlmcore.cli._exit_codes import ExitCode
 from vlmcore.cli._files import write_bytes
@@ -53,6 +54,7 @@ class Plotting:
                 written.
             MissingDependencyError: If Pillow is not installed.
         """
+        require_writable(self.output)
         chunk, gate = file.read().chunk, self.gate
         start, report = self.start, None
         if gate is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.contracts.embodiment import ActionSpace, Reference
 from vlmcore.safety.findings import WORDS, Findings, Violation, ViolationKind
 from vlmcore.safety.remedies import Remedy
 from vlmcore.safety.report import RefusalReason, SafetyReport
@@ -24,6 +24,13 @@ _WHY = {
     RefusalReason.POSITION_UNKNOWN: "nobody knows where what it moves is: give --position",
     RefusalReason.NOTHING_LEFT: "a value of its first step is not finite",
     RefusalReason.REMEDY_FAILED: "what --mode {mode} made of it breaks limits, too",
+}
+_STEPS = {
+    Reference.ABSOLUTE: "moves",
+    Reference.DELTA: "speeds up",
+    Reference.CHUNK_RELATIVE: "moves",
+    Reference.VELOCITY: "speeds up",
+    Reference.TORQUE: "grows",
 }
 _UNKNOWN = (ViolationKind.START_UNKNOWN, ViolationKind.POSITION_UNKNOWN)
 
@@ -53,10 +60,10 @@ def verdict_lines(
 
 
 def _from_nowhere(space: ActionSpace) -> str:
-    """Say what follows for targets, and for changes and rates, where there are any."""
-    said = [] if space.is_change.all() else ["no target is safe"]
-    if space.is_change.any():
-        said.append("changes and rates were taken to start from zero")
+    """Say what follows for targets, and for all else, where there are any."""
+    said = ["no target is safe"] if space.is_target.any() else []
+    if not space.is_target.all():
+        said.append("what is no target was taken to start from zero")
     return ", and ".join(said)
 
 
@@ -98,7 +105,7 @@ def _words(violation: Violation, space: ActionSpace) -> str:
             side = "above high" if violation.value > dim.high else "below low"
             return f"{where}, {name}: {value}{unit} is {side}, {limit}{unit}"
         case ViolationKind.STEP:
-            change = "speeds up" if dim.reference.is_change else "moves"
+            change = _STEPS[dim.reference]
             if violation.form is not None:
                 change, unit = "turns", " rad"
             return f"{where}, {name}: {change} by {value}{unit}, at most {limit}{unit} is allowed"

@@ -101,10 +101,9 @@ def _add_check(commands: Any) -> None:
     parser.add_argument(
         "--non-finite",
         choices=endings,
-        default=NonFinite.HOLD.value,
         metavar="WAY",
-        help="what --mode clamp does about NaN and infinity: hold goes on with the step before in "
-        "that dimension, truncate ends the chunk there (default: %(default)s)",
+        help="what --mode clamp does about NaN and infinity: truncate ends the chunk there, hold "
+        "fills it with the step before in that dimension (default: truncate)",
     )
     group = parser.add_argument_group("output")
     group.add_argument("--json", action="store_true", help="the safety report as one JSON object")
@@ -215,7 +214,15 @@ def _run(
 
 
 def _check(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    gate, start = _robot(arguments, Remedy(arguments.mode), NonFinite(arguments.non_finite))
+    remedy, word = Remedy(arguments.mode), arguments.non_finite
+    non_finite = None if word is None else NonFinite(word)
+    if non_finite is NonFinite.TRUNCATE and remedy is not Remedy.CLAMP:
+        raise ContractError(
+            "--non-finite",
+            f"got {word} with --mode {arguments.mode}, expected --mode {Remedy.CLAMP.value}, which "
+            "alone lets a part of a chunk pass",
+        )
+    gate, start = _robot(arguments, remedy, non_finite)
     checking = Checking(terminal=terminal, gate=gate, start=start, output=arguments.output)
     return checking.run(_recording_file(arguments, gate), as_json=arguments.json)
 
@@ -241,7 +248,7 @@ def _plot(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 def _robot(
-    arguments: argparse.Namespace, remedy: Remedy, non_finite: NonFinite = NonFinite.HOLD
+    arguments: argparse.Namespace, remedy: Remedy, non_finite: NonFinite | None = None
 ) -> tuple[SafetyGate, Start]:
     robot = robot_of(arguments.embodiment)
     start = start_of(arguments.previous, arguments.position, robot.actions)

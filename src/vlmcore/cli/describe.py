@@ -106,11 +106,6 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json", action="store_true", help="one JSON object a line for each image")
     add_structure(group)
     group.add_argument(
-        "--repair",
-        action="store_true",
-        help="send an answer that does not fit back once, to be mended; not shown as it is written",
-    )
-    group.add_argument(
         "--no-stream", action="store_true", help="show an answer only when it is whole"
     )
     amount = group.add_mutually_exclusive_group()

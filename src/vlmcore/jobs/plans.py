@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -18,6 +19,10 @@ from vlmcore.media.budgets import PixelBudget
 __all__ = ["CaptionPlan"]
 
 _MOST_PROMPTS = 32
+
+
+def _tables(value: Iterable[Table]) -> tuple[Table, ...]:
+    return tuple(value)
 
 
 def _prompts(value: Any) -> Any:
@@ -54,7 +59,7 @@ class CaptionPlan:
     source: ItemSource
     prompts: tuple[CaptionPrompt, ...] = attrs.field(converter=_prompts)
     sidecars: Sidecars | None = None
-    tables: tuple[Table, ...] = attrs.field(default=(), converter=tuple)
+    tables: tuple[Table, ...] = attrs.field(default=(), converter=_tables)
     template: CaptionTemplate = attrs.field(factory=CaptionTemplate)
     budget: PixelBudget = attrs.field(factory=PixelBudget)
     retry_failed: bool = False

@@ -175,8 +175,9 @@ def _resolve_layout(shape: tuple[int, ...], *, source: str, layout: Layout | Non
 
 def is_tensor(source: object) -> bool:
     """Tell whether *source* is a torch tensor, without importing torch."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(source, torch.Tensor)
+    # While another thread is importing torch, it is there and has no tensors yet.
+    kind = getattr(sys.modules.get("torch"), "Tensor", None)
+    return kind is not None and isinstance(source, kind)
 
 
 def array_from_tensor(

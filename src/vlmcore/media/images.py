@@ -147,8 +147,9 @@ def _decode(encoded: Encoded, *, limits: ImageLimits) -> Any:
 
 
 def _is_pil_image(source: object) -> bool:
-    module = sys.modules.get("PIL.Image")
-    return module is not None and isinstance(source, module.Image)
+    # While another thread is importing Pillow, it is there and has no images yet.
+    kind = getattr(sys.modules.get("PIL.Image"), "Image", None)
+    return kind is not None and isinstance(source, kind)
 
 
 @attrs.frozen(kw_only=True)

@@ -8,6 +8,7 @@ import io
 import struct
 import subprocess
 import sys
+import types
 import zlib
 from pathlib import Path
 from typing import Any
@@ -561,3 +562,15 @@ def test_arrays_need_no_pillow_and_files_say_what_is_missing(tmp_path: Path) -> 
     assert "" == done.stderr
     assert "'PIL' is needed here" in done.stdout
     assert 'pip install "vlmcore[images]"' in done.stdout
+
+
+@pytest.mark.parametrize("name", ["torch", "PIL.Image"])
+def test_an_image_is_loaded_while_another_thread_imports_a_framework(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A module that is being imported is known by its name, and has nothing in it yet.
+    """
+    pixels = np.full((2, 3, 3), 7, np.uint8)
+    monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    assert np.array_equal(pixels, load_image(pixels))
