@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import types
+import types
 import zlib
 from pathlib import Path
 from typing import Any
