@@ -571,6 +571,6 @@ def test_an_image_is_loaded_while_another_thread_imports_a_framework(
     """
     A module that is being imported is known by its name, and has nothing in it yet.
     """
-    pixels = np.full((4, 5, 3), 7, np.uint8)
+    pixels = np.full((5, 6, 3), 7, np.uint8)
     monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     assert np.array_equal(pixels, load_image(pixels))
