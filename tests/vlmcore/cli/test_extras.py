@@ -23,6 +23,8 @@ def declared() -> dict[str, dict[str, str]]:
                 for other in re.findall(r"\[(.+)\]", requirement)[0].split(","):
                     found.update(packages(other))
                 continue
+            if ";" in requirement:  # for Pythons that do not bring it
+                continue
             package, least = re.fullmatch(r"([\w-]+)(?:\[.+\])?>=([\w.]+)", requirement).groups()
             found[package] = least
         return found
