@@ -143,6 +143,20 @@ def many_names(count: int) -> bytes:
     )
 
 
+def million_lengths(*, is_pack: bool) -> bytes:
+    """Say the same of a few tensors, and of the next that it has seven million axes."""
+    if is_pack:
+        tensor = '{{"name":"n{i}","shape":{shape},"offset":{at},"length":1}}'
+        start, end = '{"format":"flashpack_v3","index":[', "]}"
+    else:
+        tensor = '"n{i}":{{"dtype":"U8","shape":{shape},"data_offsets":[{at},{stop}]}}'
+        start, end = "{", "}"
+    said = [tensor.format(i=i, shape="[1]", at=i, stop=i + 1) for i in range(4)]
+    said.append(tensor.format(i=4, shape=f"[1{',1' * 7_000_000}]", at=4, stop=5))
+    text = f"{start}{','.join(said)}{end}".encode()
+    return ended(b"", text) if is_pack else headed(text, bytes(5))
+
+
 def shards(**changes: Any) -> dict[str, Any]:
     """Say of two shards which tensor is where, and change some of it."""
     where = {"a": "m-00001-of-00002.safetensors", "b": "m-00002-of-00002.safetensors"}
@@ -222,6 +236,7 @@ PACKS: dict[str, Callable[[], bytes]] = {
     "footer-of-120-million-bytes": lambda: ended(b"", b" " * 120_000_000),
     "a-million-entries": lambda: many_entries(1_000_000),
     "entries-to-the-limit": lambda: many_entries(1 << 17),
+    "seven-million-axes-after-one": lambda: million_lengths(is_pack=True),
     "unknown-format": lambda: v3(head(format="flashpack_v5")),
     "no-format": lambda: v3(head(format=None)),
     "no-index": lambda: v3(lambda footer: footer.pop("index")),
@@ -290,6 +305,7 @@ SAFETENSORS: dict[str, Callable[[], bytes]] = {
     "header-of-digits": lambda: st(lambda _: '{"__metadata__":{"a":' + "1" * MIB + "}}"),
     "a-million-names": lambda: many_names(1_000_000),
     "names-to-the-limit": lambda: many_names(1 << 17),
+    "seven-million-axes-after-one": lambda: million_lengths(is_pack=False),
     "payload-cut": lambda: st(payload=bytes(HEADER_BYTES - 1)),
     "bytes-added": lambda: st(payload=bytes(HEADER_BYTES + 1)),
     "hole-between-tensors": lambda: st(tensor(data_offsets=[0, 20], shape=[5])),

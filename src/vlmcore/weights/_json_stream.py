@@ -80,20 +80,32 @@ class JsonStream:
                 break
         self._expect("]")
 
+    def run(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """
+        Step through what follows a member or an element, as long as it is as *pattern* says.
+
+        A match is a comma and one more member or element, which is read once the next is asked for:
+        a caller that breaks off has it before it still.
+        """
+        while found := pattern.match(self._text, self._at):
+            yield found
+            self._at = found.end()
+        self._at = _past_space(self._text, self._at)
+
     def value(self, *, most: int = _ENTRY) -> Any:
         """Read the value that comes next, of at most *most* characters."""
         window = self._text[self._at : self._at + most]
         try:
             found, length = (_scan if most <= _ENTRY else _scan_wide)(window, 0)
-        except StopIteration:
-            raise self._unexpected("a value") from None
+        except StopIteration as error:
+            if error.value < most:
+                raise self._unexpected("a value") from None
+            raise self._too_long(most) from None
         except json.JSONDecodeError as error:
             if len(window) == most and (error.pos >= most - _DIGITS or "string" in error.msg):
-                problem = f"got a member of more than {most} characters at {self._at}"
-            else:
-                what, where = error.msg.removesuffix(" at"), self._at + error.pos
-                problem = f"got {what} at character {where}"
-            raise ContractError("JSON", problem) from None
+                raise self._too_long(most) from None
+            what, where = error.msg.removesuffix(" at"), self._at + error.pos
+            raise ContractError("JSON", f"got {what} at character {where}") from None
         except RecursionError:
             raise ContractError("JSON", f"got values nested too deep at {self._at}") from None
         self._at = _past_space(self._text, self._at + length)
@@ -120,6 +132,9 @@ class JsonStream:
     def _expect(self, mark: str) -> None:
         if not self._accept(mark):
             raise self._unexpected(f"{mark!r}")
+
+    def _too_long(self, most: int) -> ContractError:
+        return ContractError("JSON", f"got a member of more than {most} characters at {self._at}")
 
     def _unexpected(self, expected: str) -> ContractError:
         rest = self._text[self._at : self._at + 20]

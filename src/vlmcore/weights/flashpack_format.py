@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from operator import itemgetter
 from typing import Any
 
@@ -11,6 +12,8 @@ import attrs
 from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits, require_at_most
 from vlmcore.weights._json_stream import JsonStream
+from vlmcore.weights._plain_entries import Known, plain_entry
+from vlmcore.weights._plain_texts import LENGTHS, NAME, WHOLE
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import TensorEntry, WeightFile, WeightFormat, WeightIndex
 
@@ -22,6 +25,11 @@ TAIL_BYTES = 16
 
 _ENTRY_KEYS = ("name", "shape", "offset", "length")
 _BLOCK_KEYS = ("dtype", "offset_bytes", "length_bytes", "length_elems")
+_PLAIN = re.compile(
+    rf',{{"name":"({NAME})","shape":\[({LENGTHS})\],'
+    rf'"offset":({WHOLE}),"length":({WHOLE})(?:,"macroblock":({WHOLE}))?}}',
+    re.ASCII,
+)  # as writers write it
 _MOST_KEYS = 32  # of the footer itself, which has six
 
 
@@ -101,7 +109,7 @@ class _Block:
         return self.start + self.elements * self.dtype.itemsize
 
 
-_Record = tuple[str, tuple[Any, ...], int, int, int]
+_Record = tuple[str, tuple[Any, ...], int, int, int, bool]  # whether it is plain is last
 
 
 def _read(
@@ -131,6 +139,8 @@ def _read(
 
 def _records(stream: JsonStream, limits: WeightLimits) -> list[_Record]:
     records: list[_Record] = []
+    known = Known[tuple[int, ...]]()
+    words: str | None = None
     for _ in stream.elements():
         require_at_most("max_tensors", len(records) + 1, limits.max_tensors)
         record, where = stream.value(), f"index[{len(records)}]"
@@ -141,8 +151,24 @@ def _records(stream: JsonStream, limits: WeightLimits) -> list[_Record]:
         require_at_most("max_rank", len(shape), limits.max_rank)
         offset, length = _whole(record, "offset", where), _whole(record, "length", where)
         block = _whole(record, "macroblock", where) if "macroblock" in record else 0
-        records.append((name, tuple(shape), offset, length, block))
+        records.append((name, tuple(shape), offset, length, block, False))
+        if words is not None:
+            known.note(words, tuple(shape))
+        words = _run(stream, known, records, most=limits.max_tensors)
     return records
+
+
+def _run(
+    stream: JsonStream, known: Known[tuple[int, ...]], records: list[_Record], *, most: int
+) -> str | None:
+    """Read tensors of shapes that are known; return the shape of what has to be looked at next."""
+    for found in stream.run(_PLAIN):
+        name, words, offset, length, block = found.groups(default="0")
+        shape = known.get(words)
+        if shape is None or len(records) == most:
+            return words
+        records.append((name, shape, int(offset), int(length), int(block), True))
+    return None
 
 
 def _blocks(stream: JsonStream, limits: WeightLimits) -> list[_Block]:
@@ -208,16 +234,19 @@ def _require_totals(head: dict[str, Any], blocks: list[_Block], payload_bytes: i
 
 
 def _entry(record: _Record, blocks: list[_Block]) -> TensorEntry:
-    name, shape, offset, length, number = record
+    name, shape, offset, length, number, is_plain = record
     block = blocks[number]
     start = block.start + offset * block.dtype.itemsize
+    stop = start + length * block.dtype.itemsize
+    if is_plain and math.prod(shape) == length:
+        return plain_entry(name, block.dtype, shape, file=0, start=start, stop=stop)
     return TensorEntry(
         name=name,
         dtype=block.dtype,
         shape=shape,
         file=0,
         start=start,
-        stop=start + length * block.dtype.itemsize,
+        stop=stop,
     )
 
 
@@ -226,7 +255,7 @@ def _require_layout(records: list[_Record], blocks: list[_Block], align: int) ->
     records.sort(key=itemgetter(4, 2, 3))
     reached = [0] * len(blocks)
     steps = [math.lcm(align, block.dtype.itemsize) // block.dtype.itemsize or 1 for block in blocks]
-    for name, _, offset, length, number in records:
+    for name, _, offset, length, number, _ in records:
         if number >= len(blocks):
             raise ContractError(
                 "macroblock", f"got {number} for {name!a:.90}, expected one of {len(blocks)}"

@@ -17,13 +17,14 @@ from vlmcore._arrays import as_tuple, require_member, require_name
 from vlmcore._copying import through_constructor
 from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits
+from vlmcore.weights._plain_texts import NAME
 from vlmcore.weights.dtypes import DType
 
 __all__ = ["TensorEntry", "WeightFile", "WeightFormat", "WeightIndex", "is_tensor_name"]
 
 _MOST = 0x7FFF_FFFF_FFFF_FFFF  # what a file system can address
 _NAME_CHARACTERS = WeightLimits().max_name_characters
-_PLAIN_NAME = re.compile(rf"[\w.:+-]{{1,{_NAME_CHARACTERS}}}", re.ASCII)  # what nearly every one is
+_PLAIN_NAME = re.compile(NAME, re.ASCII)  # what nearly every one is
 
 
 class WeightFormat(enum.Enum):

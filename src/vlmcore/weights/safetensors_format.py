@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
 from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits, require_at_most
 from vlmcore.weights._json_stream import JsonStream
+from vlmcore.weights._plain_entries import Known, plain_entry
+from vlmcore.weights._plain_texts import LENGTHS, NAME, WHOLE
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import TensorEntry
 
@@ -31,6 +34,14 @@ METADATA = "__metadata__"
 """What a header calls that which is no tensor."""
 
 _KEYS = {"dtype", "shape", "data_offsets"}
+_PLAIN = re.compile(
+    rf',"(?!{METADATA}")({NAME})":'
+    rf'{{("dtype":"\w{{1,16}}","shape":\[{LENGTHS}\]),"data_offsets":\[({WHOLE}),({WHOLE})\]}}',
+    re.ASCII,
+)  # as writers write it
+
+
+_Kind: TypeAlias = tuple[DType, tuple[int, ...], int]  # and bytes
 
 
 @attrs.frozen
@@ -111,6 +122,8 @@ def parse_header(header: bytes, *, file: int, size_bytes: int, limits: WeightLim
     del header  # it is held as text now
     entries: list[TensorEntry] = []
     metadata: dict[str, str] | None = None
+    known = Known[_Kind]()
+    words: str | None = None
     for name in stream.members():
         if name == METADATA:
             if metadata is not None:
@@ -118,7 +131,11 @@ def parse_header(header: bytes, *, file: int, size_bytes: int, limits: WeightLim
             metadata = _metadata(stream.value(most=limits.max_metadata_bytes))
             continue
         require_at_most("max_tensors", len(entries) + 1, limits.max_tensors)
-        entries.append(_entry(name, stream.value(), file=file, base=base, limits=limits))
+        entry = _entry(name, stream.value(), file=file, base=base, limits=limits)
+        entries.append(entry)
+        if words is not None:
+            known.note(words, (entry.dtype, entry.shape, entry.nbytes))
+        words = _run(stream, known, entries, file=file, base=base, most=limits.max_tensors)
     stream.end()
     _require_filled(entries, base, size_bytes)
     return Header(entries, metadata or {})
@@ -205,6 +222,28 @@ def _entry(name: str, value: Any, *, file: int, base: int, limits: WeightLimits)
         start=base + start,
         stop=base + stop,
     )
+
+
+def _run(
+    stream: JsonStream,
+    known: Known[_Kind],
+    entries: list[TensorEntry],
+    *,
+    file: int,
+    base: int,
+    most: int,
+) -> str | None:
+    """Read tensors of kinds that are known; return the words for what has to be looked at next."""
+    for found in stream.run(_PLAIN):
+        name, words, first, last = found.groups()
+        kind = known.get(words)
+        start, stop = int(first), int(last)
+        if kind is None or stop - start != kind[2] or len(entries) == most:
+            return words
+        entries.append(
+            plain_entry(name, kind[0], kind[1], file=file, start=base + start, stop=base + stop)
+        )
+    return None
 
 
 def _require_filled(entries: list[TensorEntry], base: int, size_bytes: int) -> None:

@@ -26,6 +26,17 @@ JSON = st.recursive(
     max_leaves=8,
 )
 
+LIAR = 4  # the tensors before it are true
+LIES: dict[str, list[Any]] = {
+    "name": ["t0", "a/b", "a\nb", "", "\u00e9", "__metadata__", 7],
+    "dtype": ["F3", "BF16", "I8", None, ["F32"]],
+    "shape": [[3], [2.0], ["2"], [True], [-1], [10**17, 0], [10**30, 0], [10**18] * 5, [1] * 65, 2],
+    "offset": [-1, 1, 10**17, 10**30, 0.0, "0", True, None],
+    "length": [-1, 0, 1, 10**30, 2.0, None],
+    "macroblock": [1, -1, 10**17, "0", None],
+    "data_offsets": [[0], [0, 0, 0], [8, 0], [-8, 0], [1, 9], [0.0, 8], [10**30, 10**30], None],
+}
+
 
 def open_bytes(folder: Path, data: bytes, name: str) -> str:
     """Open a file of these bytes, and say how that ended."""
@@ -134,6 +145,94 @@ def test_json_with_spaces_in_any_order_of_keys_is_read(tmp_path: Path) -> None:
     assert "3 tensors" in open_bytes(tmp_path, pack, "m.flashpack")
     header = json.dumps(HEADER, indent=2).encode() + b"   "
     assert "2 tensors" in open_bytes(tmp_path, headed(header, bytes(36)), "m.safetensors")
+
+
+@pytest.mark.parametrize("kind", ["pack", "safetensors"])
+@pytest.mark.parametrize(("key", "lie"), [(key, lie) for key in LIES for lie in LIES[key]])
+def test_a_lie_after_many_true_words_is_refused_by_the_same_words(
+    key: str, lie: Any, kind: str
+) -> None:
+    """
+    What was said word by word of another tensor is read faster. The result is that of JSON with
+    spaces, which is looked at closely, whatever is wrong with a tensor.
+    """
+    document, size = (pack_of if kind == "pack" else header_of)(key, lie)
+    spaced = json.dumps(document, separators=(", ", ": ")).encode()
+    compact = json.dumps(document, separators=(",", ":")).encode().ljust(len(spaced))
+    assert read_as(kind, spaced, size) == read_as(kind, compact, size)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "other"),
+    [
+        ("pack", '"offset":128', '"offset":0128'),
+        ("pack", '"shape":[2],"offset":128', '"shape":[02],"offset":128'),
+        ("pack", '"shape":[2],"offset":128', '"shape":[2,],"offset":128'),
+        ("pack", '{"name":"t4"', '{{"name":"t4"'),
+        ("pack", '"t4"', '"t4",'),
+        ("pack", ',{"name":"t4"', ',,{"name":"t4"'),
+        ("pack", ',{"name":"t4"', '{"name":"t4"'),
+        ("safetensors", "[32,40]", "[032,40]"),
+        ("safetensors", "[32,40]", "[32,40,]"),
+        ("safetensors", '"t4":', '"t4"'),
+        ("safetensors", ',"t4":', ',,"t4":'),
+        ("safetensors", ',"t4":', '"t4":'),
+    ],
+)
+def test_what_is_no_json_after_many_true_words_is_refused(kind: str, word: str, other: str) -> None:
+    """
+    The quick way reads nothing that a reader of JSON would not.
+    """
+    document, size = (pack_of if kind == "pack" else header_of)("", None)
+    text = json.dumps(document, separators=(",", ":"))
+    assert word in text
+    assert isinstance(read_as(kind, text.replace(word, other, 1).encode(), size), str)
+    assert 6 == len(read_as(kind, text.encode(), size))
+
+
+@pytest.mark.parametrize("spaces", range(6))
+@pytest.mark.parametrize(
+    "much", ["[" + "1, " * 2000, '["' + "a" * 4000, '[{"a": 1}' + ', "a"' * 2000]
+)
+def test_a_member_that_is_too_long_is_said_to_be(much: str, spaces: int) -> None:
+    """
+    Wherever in its words the part that is read of it ends.
+    """
+    said = read_as("pack", f'{{"x":{" " * spaces}{much}]}}'.encode(), 0)
+    assert f"ContractError JSON: got a member of more than 3072 characters at {5 + spaces}" == said
+
+
+def read_as(kind: str, text: bytes, size: int) -> Any:
+    """Read a footer or a header: the tensors, or what is wrong."""
+    try:
+        if kind == "pack":
+            file = WeightFile(name="m", size_bytes=size + len(text) + 16)
+            return parse_footer(text, file=file, limits=LIMITS).entries
+        return parse_header(text, file=0, size_bytes=8 + len(text) + size, limits=LIMITS).entries
+    except VlmcoreError as error:
+        return f"{type(error).__name__} {error}"
+
+
+def pack_of(key: str, lie: Any) -> tuple[dict[str, Any], int]:
+    """Say of a pack what it is, but for one lie; and the size of its payload."""
+    index: list[dict[str, Any]] = [
+        {"name": f"t{i}", "shape": [2], "offset": i * 32, "length": 2, "macroblock": 0}
+        for i in range(6)
+    ]
+    index[LIAR] |= {key: lie} if key in index[LIAR] else {}
+    block = {"dtype": "float32", "offset_bytes": 0, "length_bytes": 648, "length_elems": 162}
+    head = {"format": "flashpack_v4", "align_bytes": 128, "total_payload_bytes": 648}
+    return head | {"total_elems": 162, "macroblocks": [block], "index": index}, 648
+
+
+def header_of(key: str, lie: Any) -> tuple[dict[str, Any], int]:
+    """Say of safetensors what they are, but for one lie; and the size of their payload."""
+    tensors: list[dict[str, Any]] = [
+        {"name": f"t{i}", "dtype": "F32", "shape": [2], "data_offsets": [i * 8, i * 8 + 8]}
+        for i in range(6)
+    ]
+    tensors[LIAR] |= {key: lie} if key in tensors[LIAR] else {}
+    return {str(each.pop("name")): each for each in tensors}, 48
 
 
 def test_an_empty_file_of_safetensors_is_read(tmp_path: Path) -> None:
