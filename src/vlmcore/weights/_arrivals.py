@@ -1,93 +1,118 @@
-"""Tensors whose bytes come in parts: each is compared with its manifest when it is whole."""
+"""Tensors whose bytes come in parts, which are compared with their manifest as they come."""
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
+import attrs
 import numpy as np
 
 from vlmcore._whole_files import what_failed
 from vlmcore.errors import WeightsChangedError, WeightsError
 from vlmcore.weights._sources import read_some
-from vlmcore.weights.checksums import new_checksum
+from vlmcore.weights.checksums import Checksum, new_checksum
 from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.opening import WeightFiles
 from vlmcore.weights.verifying import TensorChecks
 
-__all__ = ["ArrivalChecks", "checksum_in_file"]
+__all__ = ["ArrivalChecks", "Take", "take_from_file"]
 
 _STEP = 0x4_0000  # bytes that stay in the cache of a core
+
+Take: TypeAlias = Callable[[Checksum, TensorEntry, int, int], None]
+"""Goes on with the checksum of a tensor: its bytes from a start to a stop in the file are there."""
+
+
+@attrs.define(eq=False)
+class _Coming:
+    """A tensor on its way."""
+
+    entry: TensorEntry
+    reached: int  # where in the file its checksum has come to
+    checksum: Checksum | None = None  # while it is being made: it takes more memory than the rest
+    waiting: dict[int, int] = attrs.field(factory=dict)  # what came before its turn: start, stop
+    is_taken: bool = False  # whether a thread is at its checksum
 
 
 class ArrivalChecks:
     """
-    Counts the bytes that have come, from any number of threads, and compares what is whole.
+    Makes checksums of bytes as they come, from any number of threads, and compares what is whole.
 
-    The thread that brings the last byte of a tensor makes its checksum, while the others read on.
+    The thread that brings the bytes that are next in a tensor goes on with its checksum while they
+    are near, and the others read on. Bytes that come before their turn wait for it.
 
     Args:
         checks: What is compared, and with what.
         entries: The tensors whose bytes come.
-        checksum: Makes the checksum of a tensor whose bytes are there.
+        take: Goes on with the checksum of a tensor by bytes that are there.
     """
 
-    def __init__(
-        self,
-        checks: TensorChecks,
-        entries: Iterable[TensorEntry],
-        checksum: Callable[[TensorEntry], str],
-    ) -> None:
+    def __init__(self, checks: TensorChecks, entries: Iterable[TensorEntry], take: Take) -> None:
         self._checks = checks
-        self._checksum = checksum
+        self._take = take
         self._lock = threading.Lock()
         wanted = [entry for entry in entries if entry.name in checks.names]
-        self._entries = [entry for entry in wanted if entry.nbytes]
-        self._starts = [(entry.file, entry.start) for entry in self._entries]
-        self._left = [entry.nbytes for entry in self._entries]
+        self._coming = [_Coming(each, each.start) for each in wanted if each.nbytes]
+        self._starts = [(each.entry.file, each.entry.start) for each in self._coming]
         for entry in wanted:
             if not entry.nbytes:
-                self._compare(entry)
+                checks.note(entry.name, new_checksum().hexdigest())
 
     def arrived(self, file: int, start: int, stop: int) -> None:
         """Note that bytes *start* to *stop* of a file are there; none of them comes twice."""
         first = max(bisect_right(self._starts, (file, start)) - 1, 0)
-        for i in range(first, len(self._entries)):
-            entry = self._entries[i]
-            if (entry.file, entry.start) >= (file, stop):
+        for i in range(first, len(self._coming)):
+            if self._starts[i] >= (file, stop):
                 return
-            here = min(stop, entry.stop) - max(start, entry.start)
-            if entry.file == file and here > 0 and self._is_whole(i, here):
-                self._compare(entry)
+            coming = self._coming[i]
+            low, high = max(start, coming.entry.start), min(stop, coming.entry.stop)
+            if coming.entry.file == file and low < high:
+                self._go_on(coming, low, high)
 
-    def _is_whole(self, i: int, more: int) -> bool:
+    def _go_on(self, coming: _Coming, low: int, high: int) -> None:
         with self._lock:
-            self._left[i] -= more
-            return self._left[i] == 0
+            coming.waiting[low] = high
+            if coming.is_taken:
+                return  # whoever is at it finds them
+            coming.is_taken = True
+        while (stop := self._next_of(coming)) is not None:
+            checksum = coming.checksum or new_checksum()
+            self._take(checksum, coming.entry, coming.reached, stop)
+            is_whole = stop == coming.entry.stop
+            coming.reached, coming.checksum = stop, None if is_whole else checksum
+            if is_whole:
+                self._checks.note(coming.entry.name, checksum.hexdigest())
 
-    def _compare(self, entry: TensorEntry) -> None:
-        self._checks.note(entry.name, self._checksum(entry))
+    def _next_of(self, coming: _Coming) -> int | None:
+        """Say up to where the bytes are there that are next; if none are, let go of it."""
+        with self._lock:
+            stop = coming.waiting.pop(coming.reached, None)
+            coming.is_taken = stop is not None
+            return stop
 
 
-def checksum_in_file(files: WeightFiles, entry: TensorEntry) -> str:
+def take_from_file(
+    files: WeightFiles, checksum: Checksum, entry: TensorEntry, start: int, stop: int
+) -> None:
     """
-    Make the checksum of a tensor from its file, by way of a small piece of memory.
+    Go on with a checksum by bytes of a file, by way of a small piece of memory.
 
     Raises:
-        WeightsChangedError: If the file ends before it.
+        WeightsChangedError: If the file ends before them.
         WeightsError: If the system does not read it.
     """
     path, fd = str(files.paths[entry.file]), files.fd(entry.file)
-    checksum, buffer, at = new_checksum(), np.empty(_STEP, np.uint8), entry.start
-    while at < entry.stop:
-        into = buffer[: entry.stop - at]
+    buffer = np.empty(min(_STEP, stop - start), np.uint8)
+    while start < stop:
+        into = buffer[: stop - start]
         try:
-            count = read_some(fd, into, at)
+            count = read_some(fd, into, start)
         except OSError as error:
             raise WeightsError(path, f"cannot be read: {what_failed(error)}") from error
         if not count:
-            raise WeightsChangedError(path, f"it ended at byte {at}")
+            raise WeightsChangedError(path, f"it ended at byte {start}")
         checksum.update(into[:count].data)
-        at += count
-    return checksum.hexdigest()
+        start += count

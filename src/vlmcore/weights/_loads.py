@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -14,13 +14,13 @@ from vlmcore._arrays import require_member
 from vlmcore._host_memory import free_host_bytes, in_gib
 from vlmcore.errors import ContractError, WeightsBudgetError
 from vlmcore.weights._arena import allocate
-from vlmcore.weights._arrivals import ArrivalChecks, checksum_in_file
+from vlmcore.weights._arrivals import ArrivalChecks, Take, take_from_file
 from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights._layout import lay_out
 from vlmcore.weights._mapping import fetch_pages, map_file
 from vlmcore.weights._pages import file_system, is_remote
 from vlmcore.weights.budget import ReadBudget
-from vlmcore.weights.checksums import checksum_of
+from vlmcore.weights.checksums import Checksum
 from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.manifest import Manifest
 from vlmcore.weights.opening import WeightFiles
@@ -113,7 +113,7 @@ class Load:
             maps,
             mapped,
             self._budget,
-            arrived=self._arrivals(mapped, partial(checksum_in_file, self._files)),
+            arrived=self._arrivals(mapped, partial(take_from_file, self._files)),
             progress=self._progress if len(mapped) >= len(crooked) else None,
             cancel=self._cancel,
         )
@@ -128,10 +128,12 @@ class Load:
         _require_memory(self._files.path, layout.nbytes)
         arena = allocate(layout.nbytes)
         self._end_phase("allocate")
-        arrived = self._arrivals(
-            entries,
-            lambda entry: checksum_of(arena[layout.places[entry.name] :][: entry.nbytes]),
-        )
+
+        def take(checksum: Checksum, entry: TensorEntry, start: int, stop: int) -> None:
+            shift = layout.places[entry.name] - entry.start
+            checksum.update(arena[start + shift : stop + shift].data)
+
+        arrived = self._arrivals(entries, take)
         ranges = (
             FileRange(
                 file=each.file,
@@ -150,12 +152,10 @@ class Load:
         self._end_phase("read")
         return {name: (arena, at) for name, at in layout.places.items()}
 
-    def _arrivals(
-        self, entries: Sequence[TensorEntry], checksum: Callable[[TensorEntry], str]
-    ) -> Arrived | None:
+    def _arrivals(self, entries: Sequence[TensorEntry], take: Take) -> Arrived | None:
         if self._checks is None:
             return None
-        return ArrivalChecks(self._checks, entries, checksum).arrived
+        return ArrivalChecks(self._checks, entries, take).arrived
 
     def _end_phase(self, name: str) -> None:
         now = time.perf_counter()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from vlmcore.errors import WeightChecksumError, WeightsError
 from vlmcore.weights._arrivals import ArrivalChecks
 from vlmcore.weights.budget import ReadBudget
-from vlmcore.weights.checksums import checksum_of
+from vlmcore.weights.checksums import Checksum
+from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.loading import load_weights
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.report import Way
@@ -99,32 +102,35 @@ def test_weights_without_a_manifest_cannot_be_compared(path: Path) -> None:
         load_weights(path, verification=Verification.WHOLE)
 
 
-def test_bytes_may_come_in_any_order_and_in_any_pieces(tmp_path: Path) -> None:
+@pytest.mark.parametrize("readers", [1, 4])
+def test_bytes_may_come_in_any_order_in_any_pieces_and_by_any_thread(
+    readers: int, tmp_path: Path
+) -> None:
     """
-    A tensor is compared once, when its last byte is there, whatever the cuts are.
+    Each byte of a tensor is taken once and in its turn, and it is compared when all are there.
     """
     some = {f"t{i}": np.arange(i * 37, dtype=np.uint8) for i in range(8)}
     path = write_pack(some, tmp_path / "some.flashpack", align_bytes=64).path
-    with open_files(path) as files:
+    with open_files(path) as files, ThreadPoolExecutor(readers) as pool:
         manifest = find_manifest(files)
         end = max(entry.stop for entry in files.index.entries)
 
         @settings(max_examples=50, deadline=None)
         @given(st.sets(st.integers(1, end - 1)), st.randoms(use_true_random=False))
-        def check(cuts: set[int], random: object) -> None:
+        def check(cuts: set[int], random: Random) -> None:
             checks = TensorChecks(files, manifest)
-            made: list[str] = []
-            arrivals = ArrivalChecks(
-                checks,
-                files.index.entries,
-                lambda entry: made.append(entry.name) or checksum_of(some[entry.name]),
-            )
-            edges = [0, *sorted(cuts), end]
-            pieces = list(pairwise(edges))
-            random.shuffle(pieces)  # type: ignore[attr-defined]
-            for start, stop in pieces:
-                arrivals.arrived(0, start, stop)
-            assert sorted(some) == sorted(made)
+            taken = dict.fromkeys(some, 0)
+
+            def take(checksum: Checksum, entry: TensorEntry, start: int, stop: int) -> None:
+                assert taken[entry.name] == start - entry.start
+                checksum.update(some[entry.name][start - entry.start : stop - entry.start])
+                taken[entry.name] = stop - entry.start
+
+            arrivals = ArrivalChecks(checks, files.index.entries, take)
+            pieces = list(pairwise([0, *sorted(cuts), end]))
+            random.shuffle(pieces)
+            list(pool.map(lambda piece: arrivals.arrived(0, *piece), pieces))
+            assert {name: each.nbytes for name, each in some.items()} == taken
             assert len(some) == checks.finish().tensors
 
         check()
