@@ -75,6 +75,7 @@ class Engine:
         is_surveyed: bool,
     ) -> None:
         self._plan = plan
+        self._marks = plan.marks
         self._limits = plan.limits
         self._journal = journal
         self._books = books
@@ -270,7 +271,7 @@ class Engine:
             held_bytes=seen.held_bytes,
         )
         self._images[key] = image
-        for prompt, mark in zip(self._plan.prompts, self._plan.marks, strict=True):
+        for prompt, mark in zip(self._plan.prompts, self._marks, strict=True):
             if mark not in answers:
                 image.missing += 1
                 question = Question(
