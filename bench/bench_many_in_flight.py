@@ -35,8 +35,8 @@ def piece(text: str, reason: str | None = None) -> bytes:
     return chunk({"choices": [{"delta": {"content": text}, "finish_reason": reason}]})
 
 
-async def serve(told: Connection, seconds: float) -> None:
-    counts = {"prompt_tokens": 100, "completion_tokens": PIECES}
+async def serve(told: Connection, seconds: float, pieces: int) -> None:
+    counts = {"prompt_tokens": 100, "completion_tokens": pieces}
     end = piece("", "stop") + chunk({"choices": [], "usage": counts}) + b"e\r\ndata: [DONE]\n\n\r\n"
     loop = asyncio.get_running_loop()
 
@@ -48,8 +48,8 @@ async def serve(told: Connection, seconds: float) -> None:
                 size = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
                 await reader.readexactly(size)
                 writer.write(HEAD)
-                for i in range(1, PIECES + 1):
-                    await asyncio.sleep(began_s + seconds * i / PIECES - loop.time())
+                for i in range(1, pieces + 1):
+                    await asyncio.sleep(began_s + seconds * i / pieces - loop.time())
                     writer.write(piece(f"word{i} "))
                 writer.write(end + b"0\r\n\r\n")
                 await writer.drain()
@@ -60,8 +60,8 @@ async def serve(told: Connection, seconds: float) -> None:
     await server.serve_forever()
 
 
-def run(told: Connection, seconds: float) -> None:
-    asyncio.run(serve(told, seconds))
+def run(told: Connection, seconds: float, pieces: int = PIECES) -> None:
+    asyncio.run(serve(told, seconds, pieces))
 
 
 def main() -> None:
