@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from architecture.tree import PACKAGES, is_door, module_files, module_name
+from architecture.tree import PACKAGES, SRC, is_door, module_files, module_name
 
 HEAVY = (
     "torch",
@@ -28,6 +29,7 @@ HEAVY = (
 
 MODULES = [module_name(file) for file in module_files() if file.stem != "__main__"]
 LIGHT = [name for name in MODULES if not is_door(name)]
+LONE = Path(__file__).with_name("lone_imports.py")
 
 
 def loaded_by(*modules: str) -> list[str]:
@@ -68,41 +70,53 @@ def test_import_vlmcore_loads_only_what_the_base_install_brings() -> None:
     assert set() == loaded - ours - set(loaded_by("attrs", "numpy"))
 
 
+def lone_imports(
+    *modules: str, packages: Sequence[str], folder: Path, path: Path = SRC
+) -> tuple[int, str]:
+    """Import each of *modules* on its own; return the exit code, and those that failed."""
+    # Compiled once for all of them, also where the environment says that nothing is kept.
+    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", LONE, json.dumps(modules), json.dumps(packages)],
+        env=os.environ | kept | {"PYTHONPATH": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.stderr, done.stderr
+    return done.returncode, done.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
 def test_every_light_module_imports_on_its_own(tmp_path: Path) -> None:
     """
     A module that imports only after another one has been imported holds a hidden cycle.
     """
-    program = (
-        "import contextlib, importlib, json, os, sys\n"
-        "names, ours = json.loads(sys.argv[1]), tuple(json.loads(sys.argv[2]))\n"
-        "told, heard = os.pipe()\n"
-        "if os.fork() == 0:\n"
-        "    for name in names: importlib.import_module(name)\n"
-        "    os.write(heard, json.dumps([name for name in sys.modules]).encode())\n"
-        "    os._exit(0)\n"
-        "os.close(heard)\n"
-        "for name in json.loads(open(told).read()):\n"  # loaded once, what is of others
-        "    with contextlib.suppress(ImportError):\n"
-        "        if name.partition('.')[0] not in ours: importlib.import_module(name)\n"
-        "failed = []\n"
-        "for name in names:\n"
-        "    pid = os.fork()\n"
-        "    if pid == 0:\n"
-        "        try: importlib.import_module(name)\n"
-        "        except BaseException as error: print(name, repr(error), flush=True); os._exit(1)\n"
-        "        os._exit(0)\n"
-        "    if os.waitpid(pid, 0)[1]: failed.append(name)\n"
-        "sys.exit(bool(failed))\n"
-    )
-    if not hasattr(sys, "getwindowsversion"):
-        words = [json.dumps(LIGHT), json.dumps(PACKAGES)]
-        # Compiled once for all of them, also where the environment says that nothing is kept.
-        kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program, *words],
-            env=os.environ | kept,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert (0, "") == (done.returncode, done.stdout), done.stderr
+    assert (0, "") == lone_imports(*LIGHT, packages=PACKAGES, folder=tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
+def test_a_module_that_needs_another_one_first_is_found(tmp_path: Path) -> None:
+    """
+    Also deep in a package, and also where all of them together import.
+    """
+    files = {
+        "house/__init__.py": "",
+        "house/rooms/__init__.py": "from house.rooms import bath",
+        "house/rooms/bath.py": "",
+        "house/rooms/attic.py": "from house.stairs import UP\nROOF = 1",
+        "house/stairs.py": "from house.rooms.attic import ROOF\nUP = 1",
+        "house/cellar.py": "import house\nhouse.rooms",
+        "house/alarm.py": "raise SystemExit",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    modules = [
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in files
+    ]
+    code, failed = lone_imports(*modules, packages=["house"], folder=tmp_path, path=tmp_path)
+    assert 1 == code
+    assert ["house.alarm", "house.cellar", "house.rooms.attic", "house.stairs"] == [
+        line.partition(" ")[0] for line in failed.splitlines()
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,7 @@ def law() -> configparser.ConfigParser:
     return parser
 
 
+@cache
 def doors() -> frozenset[str]:
     """Name the modules that may import a framework, packages as ``name.*``."""
     rules = law()

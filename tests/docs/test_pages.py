@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,12 @@ def generator() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@cache
+def generated_pages() -> dict[str, str]:
+    """Generate the pages once for all tests."""
+    return dict(generator().pages())
 
 
 GENERATED = [
@@ -53,11 +60,11 @@ def test_a_generated_page_says_what_the_code_says(name: str) -> None:
     """
     ``nox -s regen`` rewrites it.
     """
-    assert set(GENERATED) == set(generator().pages())
+    assert set(GENERATED) == set(generated_pages())
     if name == "command.md" and sys.version_info >= (3, 13):
         pytest.skip("argparse writes its help in another form from Python 3.13 on")
     page = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
-    assert f"{generator().pages()[name]}\n" == page
+    assert f"{generated_pages()[name]}\n" == page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
