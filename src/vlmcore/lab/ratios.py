@@ -28,7 +28,6 @@ __all__ = ["Comparison", "Ratio", "Resampling", "compare_pairs", "compare_with_i
 
 _LIMITS = ResamplingLimits()
 _METHOD = "log ratios paired by case and block, bootstrap over blocks, expanded percentiles/1"
-_Pairs = Mapping[tuple[str, int], Sequence[float]]
 
 
 @attrs.frozen(kw_only=True)
@@ -112,6 +111,9 @@ def compare_pairs(
     """
     Compare two targets of one run, whose blocks hold both of them.
 
+    What both were asked in a leg of the same number was not measured in turn, but in two runs: it
+    is left out.
+
     Args:
         before: The samples of the baseline. Those without a figure are left out.
         after: The samples of the other target.
@@ -130,11 +132,17 @@ def compare_pairs(
     require_measured([*before, *after])
     first, second = _readings(before, metric), _readings(after, metric)
     pairs = {
-        key: _mean_log(second[key]) - _mean_log(first[key]) for key in first.keys() & second.keys()
+        key: _mean_log(second[key]) - _mean_log(first[key])
+        for key in first.keys() & second.keys()
+        if not {leg for leg, _ in first[key]} & {leg for leg, _ in second[key]}
     }
-    counts = [len(values) for side in (first, second) for values in side.values()]
-    paired = sum(len(first[key]) + len(second[key]) for key in pairs)
-    return _compared(metric, pairs, sum(counts) - paired, resampling)
+    unpaired = sum(
+        len(readings)
+        for side in (first, second)
+        for key, readings in side.items()
+        if key not in pairs
+    )
+    return _compared(metric, pairs, unpaired, resampling)
 
 
 def compare_with_itself(
@@ -159,19 +167,21 @@ def compare_with_itself(
     require_measured(samples)
     pairs = {}
     unpaired = 0
-    for (case, block), values in _readings(samples, metric).items():
-        if len(values) < 2:
-            unpaired += len(values)
+    for (case, block), readings in _readings(samples, metric).items():
+        if len(readings) < 2:
+            unpaired += len(readings)
             continue
         sign = -1 if block // 2 % 2 else 1
-        pairs[case, block] = sign * (math.log(values[-1]) - math.log(values[0]))
+        pairs[case, block] = sign * (_mean_log(readings[-1:]) - _mean_log(readings[:1]))
     return _compared(metric, pairs, unpaired, resampling)
 
 
-def _readings(samples: Sequence[Sample], metric: str) -> dict[tuple[str, int], list[float]]:
-    """Collect figures by case and block, in the order of legs; of a rate, one over it."""
+def _readings(
+    samples: Sequence[Sample], metric: str
+) -> dict[tuple[str, int], list[tuple[int, float]]]:
+    """Collect legs and figures by case and block, in the order of legs; of a rate, one over it."""
     is_time = find_metric(metric).is_time
-    found: dict[tuple[str, int], list[float]] = {}
+    found: dict[tuple[str, int], list[tuple[int, float]]] = {}
     for sample in sorted(samples, key=lambda sample: (sample.leg, sample.start_ns)):
         value = measure(sample, metric).value
         if value is None:
@@ -180,12 +190,13 @@ def _readings(samples: Sequence[Sample], metric: str) -> dict[tuple[str, int], l
             raise ContractError(
                 "metric", f"got 0 of {metric} in case {sample.case!r}, expected figures above 0"
             )
-        found.setdefault((sample.case, sample.block), []).append(value if is_time else 1 / value)
+        reading = sample.leg, value if is_time else 1 / value
+        found.setdefault((sample.case, sample.block), []).append(reading)
     return found
 
 
-def _mean_log(values: Sequence[float]) -> float:
-    return math.fsum(map(math.log, values)) / len(values)
+def _mean_log(readings: Sequence[tuple[int, float]]) -> float:
+    return math.fsum(math.log(value) for _, value in readings) / len(readings)
 
 
 def _compared(

@@ -28,8 +28,8 @@ WORDS = {"A": "ABBA", "B": "BAAB"}
 
 
 def timed(target: str, took_ms: float, **fields: Any) -> Sample:
-    """Make a sample that took so long."""
-    return sample(took_ms, target=target, **fields)
+    """Make a sample that took so long, of a leg of its target unless told otherwise."""
+    return sample(took_ms, **{"target": target, "leg": int(target == "B")} | fields)
 
 
 def simulated(
@@ -195,6 +195,18 @@ def test_targets_that_were_not_in_one_block_are_no_pairs() -> None:
     assert made.ratio == compare_pairs([], [], "ttft/1").ratio
 
 
+def test_two_runs_are_not_one_that_took_turns() -> None:
+    """
+    Both have a block 0, which was here one day and there another.
+    """
+    first = [timed("A", 100, block=i, leg=0) for i in range(8)]
+    second = [timed("B", 90, block=i, leg=0) for i in range(8)]
+    made = compare_pairs(first, second, "e2e/1")
+
+    assert made.ratio.estimate is None
+    assert 16 == made.unpaired
+
+
 def test_a_control_needs_two_readings_of_a_case_in_a_block() -> None:
     """
     Otherwise there is nothing to hold against each other.
@@ -212,7 +224,7 @@ def test_a_rate_is_compared_by_its_inverse() -> None:
     Below 1 is faster, of every figure.
     """
     first = [sample(0, 100, tokens=11, target="A", block=i) for i in range(6)]
-    second = [sample(0, 50, tokens=11, target="B", block=i) for i in range(6)]
+    second = [sample(0, 50, tokens=11, target="B", block=i, leg=1) for i in range(6)]
 
     assert 0.5 == pytest.approx(compare_pairs(first, second, "rate/1").ratio.estimate)
 
