@@ -30,7 +30,7 @@ _TEXTS = re.compile(  # and comments; what is not closed ends with the line, or 
 )
 _BETWEEN_KEYS = re.compile(r"[=,\[\]{}\n]")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_TOML_INTEGERS = range(-(1 << 63), 1 << 63)
+_TOML_INTEGERS = range(-0x8000_0000_0000_0000, 0x8000_0000_0000_0000)  # 64 bits, signed
 
 
 def read_toml(text: str | bytes, limits: SuiteLimits) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 import attrs
@@ -77,7 +76,7 @@ class ConceptEvaluator:
     def __attrs_post_init__(self) -> None:
         _require_some(self.expected)
         for i, names in enumerate(self.expected):
-            if not phrases_of(f"expected[{i}]", names):
+            if not phrases_of(f"expected[{i}]", names, distinct=False):
                 raise ContractError(f"expected[{i}]", "got no names, expected at least one")
         phrases_of("forbidden", self.forbidden)
         self._require_one_meaning()
@@ -90,11 +89,12 @@ class ConceptEvaluator:
 
     def _require_one_meaning(self) -> None:
         seen: set[tuple[str, ...]] = set()
-        for name in chain(*self.expected, self.forbidden):
-            words = words_of(name)
-            if words in seen:
-                raise ContractError("expected", f"got {shown(name)} for two things, expected one")
-            seen.add(words)
+        for names in (*self.expected, self.forbidden):
+            phrases = {words_of(name): name for name in names}
+            for words in phrases.keys() & seen:
+                problem = f"got {shown(phrases[words])} for two things, expected one"
+                raise ContractError("expected", problem)
+            seen |= phrases.keys()
 
     def score(self, text: str, *, finish_reason: str | None = None) -> Score:
         """Score an answer, as `vlmcore.lab.scoring.scores.Evaluator` says."""

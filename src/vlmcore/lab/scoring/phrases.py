@@ -211,28 +211,32 @@ def require_most_words(most_words: int) -> None:
     require_at_most("max_words", most_words, _LIMITS.max_words)
 
 
-def phrases_of(field: str, texts: Any) -> tuple[tuple[str, ...], ...]:
+def phrases_of(field: str, texts: Any, *, distinct: bool = True) -> tuple[tuple[str, ...], ...]:
     """
-    Split phrases into their words; each is another one.
+    Split phrases into their words.
+
+    Args:
+        field: Their name, for the error.
+        texts: The phrases.
+        distinct: Whether each has to be another one.
 
     Raises:
-        ContractError: If they are not a tuple of texts with words in them, or two are the same.
+        ContractError: If they are not a tuple of texts with words in them, or are not distinct.
     """
     if not isinstance(texts, tuple):
         raise ContractError(field, f"got {shown(texts)}, expected a list of texts")
     require_at_most("max_phrases", len(texts), _LIMITS.max_phrases)
-    seen: dict[tuple[str, ...], str] = {}
+    phrases: list[tuple[str, ...]] = []
     for i, text in enumerate(texts):
         require_name(f"{field}[{i}]", text, max_characters=_LIMITS.max_phrase_characters)
         words = words_of(text)
         if not words:
             raise ContractError(f"{field}[{i}]", f"got {shown(text)}, expected a word in it")
-        if words in seen:
-            raise ContractError(
-                f"{field}[{i}]", f"got {shown(text)}, which is the same as {shown(seen[words])}"
-            )
-        seen[words] = text
-    return tuple(seen)
+        if distinct and words in phrases:
+            same = shown(texts[phrases.index(words)])
+            raise ContractError(f"{field}[{i}]", f"got {shown(text)}, which is the same as {same}")
+        phrases.append(words)
+    return tuple(phrases)
 
 
 def _with_plurals(word: str) -> tuple[str, ...]:
