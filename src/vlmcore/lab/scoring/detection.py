@@ -104,7 +104,7 @@ class DetectionEvaluator:
         flags = []
         if answer.faults:
             path, problem = answer.faults[0]
-            reason += f"; {len(answer.faults)} faults, the first at {path}: {problem}"
+            reason += f"; faults: {len(answer.faults)}, the first at {path}: {problem}"
             flags.append(ScoreFlag.BROKEN)
         return seen.score(2 * hits / (found + wanted), " ".join(reason.split()), *flags)
 
