@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import itertools
 import os
 import tarfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -171,7 +171,8 @@ class TarImages:
             return without_bytes(key, name, f"{problem}limit is {self._limits.max_encoded_bytes}")
         content: Content
         if isinstance(file, gzip.GzipFile):
-            content = BytesContent(name, file.read(member.size))
+            with _refusing(path):
+                content = BytesContent(name, file.read(member.size))
         else:
             content = MemberContent(path, name, member.offset_data, member.size)
         return Item(key=key, content=content)
@@ -179,12 +180,13 @@ class TarImages:
     def _has_samples(self, path: Path) -> bool:
         """Look whether an image at the beginning of an archive has something beside it."""
         sample, is_image = "", False
-        for member, _ in itertools.islice(self._members(path), _LOOKED_AT):
-            before, was_image = sample, is_image
-            name = _plain_name(member.name)
-            (sample, _), is_image = _sample_and_stem(name), _is_image(name)
-            if sample == before and is_image != was_image:
-                return True
+        with contextlib.suppress(JobSourceError):  # what is wrong is told when it is read
+            for member, _ in itertools.islice(self._members(path), _LOOKED_AT):
+                before, was_image = sample, is_image
+                name = _plain_name(member.name)
+                (sample, _), is_image = _sample_and_stem(name), _is_image(name)
+                if sample == before and is_image != was_image:
+                    return True
         return False
 
     def _members(self, path: Path) -> Iterator[tuple[tarfile.TarInfo, Any]]:
@@ -241,7 +243,7 @@ def _unpacked(file: BinaryIO) -> Any:
     return gzip.GzipFile(fileobj=file, mode="rb") if start == _GZIP else file
 
 
-@contextmanager
+@contextlib.contextmanager
 def _refusing(path: Path) -> Iterator[None]:
     try:
         yield

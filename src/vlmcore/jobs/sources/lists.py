@@ -48,6 +48,7 @@ class ListedImages:
         limits: JobSourceLimits | None = None,
     ) -> None:
         self._path = path_of(path)
+        self._name = named(self._path)
         self._root = self._path.parent if root is None else path_of(root)
         self._limits = limits or JobSourceLimits()
         require_file(self._path)
@@ -55,7 +56,7 @@ class ListedImages:
     @property
     def name(self) -> str:
         """The list, as it was given."""
-        return named(self._path)
+        return self._name
 
     @property
     def place(self) -> Path:
@@ -67,7 +68,7 @@ class ListedImages:
         seen: set[str] = set()
         for text in self._paths():
             item = item_of_file(
-                text, folder=self._root, key=None, other=text, name=self.name, limits=self._limits
+                text, folder=self._root, key=None, other=text, name=self._name, limits=self._limits
             )
             if item.key not in seen:
                 seen.add(item.key)
@@ -78,7 +79,7 @@ class ListedImages:
             has_nuls = self._has_nuls(file)
             separator = b"\0" if has_nuls else b"\n"
             most = self._limits.max_path_bytes
-            for number, line in lines_of(file, self.name, separator=separator, most=most):
+            for number, line in lines_of(file, self._name, separator=separator, most=most):
                 if has_nuls:
                     if line:
                         yield os.fsdecode(line)
@@ -89,7 +90,7 @@ class ListedImages:
         head = file.read(_HEAD_BYTES)
         file.seek(0)
         if head[:2] in {b"\xff\xfe", b"\xfe\xff"}:
-            raise JobSourceError(self.name, "is UTF-16, expected UTF-8")
+            raise JobSourceError(self._name, "is UTF-16, expected UTF-8")
         return b"\0" in head
 
     def _text(self, number: int, line: bytes) -> str:
@@ -97,4 +98,4 @@ class ListedImages:
             return line.decode()
         except UnicodeDecodeError:
             problem = f"line {number} is no UTF-8, expected UTF-8, or NULs between the paths"
-            raise JobSourceError(self.name, problem) from None
+            raise JobSourceError(self._name, problem) from None

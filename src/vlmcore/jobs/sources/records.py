@@ -54,6 +54,7 @@ class JsonLinesImages:
     ) -> None:
         require_field_names(image=image, id=id)
         self._path = path_of(path)
+        self._name = named(self._path)
         self._image = image
         self._id = id
         self._limits = limits or JobSourceLimits()
@@ -62,7 +63,7 @@ class JsonLinesImages:
     @property
     def name(self) -> str:
         """The file, as it was given."""
-        return named(self._path)
+        return self._name
 
     @property
     def place(self) -> Path:
@@ -85,7 +86,7 @@ class JsonLinesImages:
     def _records(self) -> Iterator[tuple[int, dict[str, Any]]]:
         with opened(self._path) as file:
             most = self._limits.max_record_bytes
-            for number, line in lines_of(file, self.name, separator=b"\n", most=most):
+            for number, line in lines_of(file, self._name, separator=b"\n", most=most):
                 if line.strip():
                     yield number, self._record(line, number)
 
@@ -100,11 +101,11 @@ class JsonLinesImages:
 
     def _found(self, record: dict[str, Any], number: int) -> str:
         found = [field for field in IMAGE_FIELDS if isinstance(record.get(field), str)]
-        return the_one_of(self.name, found, list(record), f"line {number}")
+        return the_one_of(self._name, found, list(record), f"line {number}")
 
     def _item(self, record: dict[str, Any], number: int, image: str) -> Item:
         key = None if self._id is None else self._key(record, number, self._id)
-        name = f"{self.name}, line {number}"
+        name = f"{self._name}, line {number}"
         value = record.get(image)
         if not isinstance(value, str):
             came = "no field" if image not in record else f"{shown(value, 40)} in the field"
@@ -125,7 +126,7 @@ class JsonLinesImages:
         return key
 
     def _broken(self, number: int, problem: str) -> JobSourceError:
-        return JobSourceError(self.name, f"line {number}: {problem}")
+        return JobSourceError(self._name, f"line {number}: {problem}")
 
 
 def require_field_names(**names: str | None) -> None:
