@@ -41,7 +41,7 @@ class JobSourceLimits(Bounds):
     max_rows: int = 1 << 28
     max_footer_bytes: int = 64 * MIB
     max_page_bytes: int = 64 * MIB
-    max_batch_bytes: int = 64 * MIB
+    max_batch_bytes: int = 16 * MIB
     max_header_bytes: int = 1 << 16
     max_encoded_bytes: int = ImageLimits().max_encoded_bytes
 
