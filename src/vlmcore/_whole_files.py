@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from vlmcore.errors import ContractError
 
-__all__ = ["what_failed", "whole_file", "write_whole"]
+__all__ = ["require_writable", "what_failed", "whole_file", "write_whole"]
 
 _STEM = 60  # characters: a name as long as the file system allows must not get longer
 _OPEN_FILES = Path("/proc/self/fd")
@@ -26,6 +26,23 @@ def what_failed(error: OSError) -> str:
             return "permission denied"
         case _:
             return error.strerror or str(error)
+
+
+def require_writable(name: str) -> None:
+    """
+    Require that the file *name* could be written, before the work whose result goes there.
+
+    Raises:
+        ContractError: As `write_whole`, of what can be known before.
+    """
+    try:
+        folder = _target(name).parent
+    except OSError as error:
+        raise ContractError(name, what_failed(error)) from error
+    if not folder.is_dir():
+        raise ContractError(name, f"{str(folder)!r} is no folder: Not a directory")
+    if not os.access(folder, os.W_OK):
+        raise ContractError(name, "permission denied")
 
 
 def write_whole(name: str, data: bytes) -> None:

@@ -7,7 +7,7 @@ Nothing here is imported from ``vlmcore.safety``; a mistake would have to be mad
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace, Reference
@@ -30,6 +30,8 @@ def slack_of(dim: ActionDim, bound: float) -> float:
 
 def is_outside(dim: ActionDim, rate_hz: float, start: float) -> bool:
     """Say whether a last command is out of bounds by more than float32 is forgiven."""
+    if dim.reference is Reference.CHUNK_RELATIVE:
+        return False  # a chunk begins at zero, whatever was sent
     slack = slack_of(dim, bound_of(dim, rate_hz) or math.inf)
     beyond = max(Fraction(start) - Fraction(dim.high), Fraction(dim.low) - Fraction(start))
     return beyond > Fraction(slack)
@@ -63,22 +65,26 @@ def led_out(
     slacks: int,
     rounding: int,
 ) -> list[int]:
-    """Say which finite changes lead out of where *dim* may be, added up exactly."""
+    """Say which finite changes or offsets lead out of where *dim* may be, added up exactly."""
     if dim.position_low is None or dim.position_high is None:
         return []
     if at is None:
         return [i for i, value in enumerate(column) if value != 0]
     low, high, reached = Fraction(dim.position_low), Fraction(dim.position_high), Fraction(at)
-    time = Fraction(1) if dim.reference is Reference.DELTA else 1 / Fraction(rate_hz)
+    time = 1 / Fraction(rate_hz) if dim.reference is Reference.VELOCITY else Fraction(1)
     longest = max(abs(dim.low), abs(dim.high)) * float(time)
     scale = max(abs(dim.position_low), abs(dim.position_high), longest)
     slack = min(scale / 2**21, (dim.position_high - dim.position_low) / 100)
     found = []
+    before = 0.0
     for i, value in enumerate(column):
-        reached += Fraction(value) * time
+        move = Fraction(value) * time
+        if dim.reference is Reference.CHUNK_RELATIVE:
+            move, before = move - Fraction(before), value
+        reached += move
         last_bits = Fraction(max(scale, abs(at), abs(float(reached)))) / 2**48
         allowed = slacks * Fraction(slack) + rounding * last_bits
-        if (value > 0 and reached > high + allowed) or (value < 0 and reached < low - allowed):
+        if (move > 0 and reached > high + allowed) or (move < 0 and reached < low - allowed):
             found.append(i)
     return found
 
@@ -98,7 +104,8 @@ def faults(
     found = []
     for j, dim in enumerate(space.dims):
         bound = bound_of(dim, space.rate_hz)
-        before = 0.0 if last_command is None else last_command[j]
+        is_offset = dim.reference is Reference.CHUNK_RELATIVE
+        before = 0.0 if last_command is None or is_offset else last_command[j]
         for i, row in enumerate(values):
             value = row[j]
             if not math.isfinite(value):
@@ -117,10 +124,21 @@ def faults(
                     found.append(f"{i} {dim.name}: too far from {before} to {value}")
             before = value
         column = [row[j] if math.isfinite(row[j]) else 0.0 for row in values]
+        if is_offset:
+            column = held(row[j] for row in values)
         at = None if position is None else position.get(dim.name)
         out = led_out(dim, space.rate_hz, column, at, slacks=slacks, rounding=rounding)
         found += [f"{i} {dim.name}: {column[i]} leads out from {at}" for i in out]
     return found
+
+
+def held(column: Iterable[float]) -> list[float]:
+    """Let what is not finite stay at what was before it, from zero on."""
+    at, path = 0.0, []
+    for value in column:
+        at = value if math.isfinite(value) else at
+        path.append(at)
+    return path
 
 
 def clamped_targets(

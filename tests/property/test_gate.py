@@ -27,8 +27,18 @@ from vlmcore.safety import NonFinite, Remedy, SafetyGate, VettedChunk, Violation
 
 HOSTILE = (math.nan, math.inf, -math.inf, -0.0, 5e-324, -5e-324, 1e308, -1e308, 1e39)
 SCALES = (1e-6, 1.0, 1.0, 1e4)
-ALL_KINDS = "target angle change move switch notch"
+ALL_KINDS = "target angle change move offset reach torque switch notch"
 Known = dict[str, Any]  # what is known of the robot: its last command and its position
+FILLING = {"remedy": Remedy.CLAMP, "non_finite": NonFinite.HOLD}
+WAYS = (*({"remedy": each} for each in Remedy), FILLING)
+
+MEANT = {
+    "change": (Reference.DELTA, Reference.VELOCITY),
+    "move": (Reference.DELTA, Reference.VELOCITY),
+    "offset": (Reference.CHUNK_RELATIVE,),
+    "reach": (Reference.CHUNK_RELATIVE,),
+    "torque": (Reference.TORQUE,),
+}
 
 # Strategies are made once: making them takes longer than drawing from them.
 among = functools.lru_cache(maxsize=None, typed=True)(lambda *values: st.sampled_from(values))
@@ -61,9 +71,13 @@ def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
             )
         case "switch" | "notch":
             count = draw(whole(2, 5))
-            change = draw(YES)
+            reference = draw(among(Reference.ABSOLUTE, *Reference))
             levels = sorted({0.0, *(low + (high - low) * i / (count - 1) for i in range(count))})
-            gaps = levels if change else [after - before for before, after in pairwise(levels)]
+            gaps = (
+                levels
+                if reference.is_change
+                else [after - before for before, after in pairwise(levels)]
+            )
             least = min(abs(gap) for gap in gaps if gap)  # a space refuses what never moves
             return ActionDim(
                 name=name,
@@ -71,12 +85,12 @@ def dims(draw: st.DrawFn, name: str, kinds: str = ALL_KINDS) -> ActionDim:
                 high=max(high, levels[-1]),
                 levels=levels,
                 max_step=max(step, least) if kind == "notch" else None,
-                reference=Reference.DELTA if change else Reference.ABSOLUTE,
+                reference=reference,
             )
-        case "change" | "move":
-            reference = draw(among(Reference.DELTA, Reference.VELOCITY))
+        case "change" | "move" | "offset" | "reach" | "torque":
+            reference = draw(among(*MEANT[kind]))
             where = {}
-            if kind == "move":
+            if kind in ("move", "reach"):
                 lowest = draw(among(-2.0, 0.0, 0.3, 100.0)) * scale
                 width = draw(WIDTHS) * scale
                 where = {"position_low": lowest, "position_high": lowest + width}
@@ -100,6 +114,11 @@ def spaces(draw: st.DrawFn, **options: str) -> ActionSpace:
     )
 
 
+def begin_of(dim: ActionDim, start: float) -> float:
+    """Say what the first step of a chunk follows: an offset begins at zero."""
+    return 0.0 if dim.reference is Reference.CHUNK_RELATIVE else start
+
+
 def resting(draw: st.DrawFn, dim: ActionDim) -> float:
     """Draw a last command in bounds, as measured: between levels, or at a bound in float32."""
     if draw(whole(0, 9)) == 9:
@@ -119,8 +138,8 @@ def cases(
     horizon = draw(whole(1, 6))
     manners = among("calm") if calm else among("calm", "calm", "mixed", "wild")
     columns = [
-        column(draw, space, j, start=start[j], horizon=horizon, manner=draw(manners))
-        for j in range(len(start))
+        column(draw, space, j, start=begin_of(dim, start[j]), horizon=horizon, manner=draw(manners))
+        for j, dim in enumerate(space.dims)
     ]
     values = np.array(columns, np.float64).T
     if draw(YES):
@@ -197,25 +216,25 @@ def is_in_bounds(space: ActionSpace, start: list[float]) -> bool:
     return not any(is_outside(dim, space.rate_hz, at) for dim, at in places)
 
 
-@given(cases(), st.sampled_from(Remedy))
-def test_a_vetted_chunk_is_finite_in_bounds_and_within_its_steps(case: Any, remedy: Remedy) -> None:
+@given(cases(), st.sampled_from(WAYS))
+def test_a_vetted_chunk_is_finite_in_bounds_and_within_its_steps(case: Any, way: Known) -> None:
     """
     From the last command on, in exact arithmetic, whatever the remedy.
     """
     space, chunk, known = case
-    vetted = passed(SafetyGate(space=space, remedy=remedy), chunk, known)
+    vetted = passed(SafetyGate(space=space, **way), chunk, known)
 
     assert vetted.report.safe_for_handoff
     assert [] == faults(space, vetted.values.tolist(), **known)
 
 
-@given(cases(), st.sampled_from(Remedy))
-def test_a_vetted_chunk_is_still_safe_as_float32(case: Any, remedy: Remedy) -> None:
+@given(cases(), st.sampled_from(WAYS))
+def test_a_vetted_chunk_is_still_safe_as_float32(case: Any, way: Known) -> None:
     """
     A controller that compares float32 values with float64 limits finds nothing.
     """
     space, chunk, known = case
-    vetted = passed(SafetyGate(space=space, remedy=remedy), chunk, known)
+    vetted = passed(SafetyGate(space=space, **way), chunk, known)
     exported = exported_or_error(vetted)
     if isinstance(exported, UnsafeActionError):
         assert "float32_too_coarse" == exported.reason
@@ -246,13 +265,13 @@ def exported_or_error(vetted: VettedChunk) -> Any:
         return error
 
 
-@given(cases(), st.sampled_from(Remedy))
-def test_vetting_twice_changes_nothing(case: Any, remedy: Remedy) -> None:
+@given(cases(), st.sampled_from(WAYS))
+def test_vetting_twice_changes_nothing(case: Any, way: Known) -> None:
     """
     "Clamp safely" rejects its own output: this gate accepts it, to the last bit.
     """
     space, chunk, known = case
-    gate = SafetyGate(space=space, remedy=remedy)
+    gate = SafetyGate(space=space, **way)
     once = passed(gate, chunk, known)
 
     twice = gate.vet(once.as_chunk(), **known)
@@ -266,16 +285,17 @@ def test_vetting_twice_changes_nothing(case: Any, remedy: Remedy) -> None:
 @given(cases())
 def test_any_non_finite_value_truncates_the_chunk_there(case: Any) -> None:
     """
-    Where that is asked for, what leaves is what CLAMP makes of the steps before it.
+    Unless the user asks for fill, what leaves is what CLAMP makes of the steps before it.
     """
     space, chunk, known = case
-    gate = SafetyGate(space=space, remedy=Remedy.CLAMP, non_finite=NonFinite.TRUNCATE)
+    gate = SafetyGate(space=space, remedy=Remedy.CLAMP)
     came = outcome(gate, chunk, known)
     lost = ~np.isfinite(chunk.values).all(axis=1)
     count = int(np.argmax(lost)) if lost.any() else chunk.horizon
     if not count:
         assert isinstance(came, UnsafeActionError)
-        assert "nothing_left" == came.reason
+        is_known = known["last_command"] is not None or not space.is_target.any()
+        assert is_known is (came.reason == "nothing_left")
         return
 
     start = attrs.evolve(chunk, values=chunk.values[:count])
@@ -285,6 +305,7 @@ def test_any_non_finite_value_truncates_the_chunk_there(case: Any) -> None:
     if isinstance(came, VettedChunk) and isinstance(clamped, VettedChunk):
         assert clamped.values.tobytes() == came.values.tobytes()
         assert came.report.changed is (clamped.report.changed or count < chunk.horizon)
+        assert chunk.horizon - count == came.report.cut_steps
     assert isinstance(came, VettedChunk) or came.reason == clamped.reason
 
 
@@ -342,7 +363,7 @@ def test_clamp_takes_the_nearest_allowed_value(case: Any) -> None:
     start = known["last_command"]
     assume(start is not None)
     assume(is_in_bounds(space, start))
-    vetted = SafetyGate(space=space, remedy=Remedy.CLAMP).vet(chunk, **known)
+    vetted = SafetyGate(space=space, **FILLING).vet(chunk, **known)
 
     for j, dim in enumerate(space.dims):
         bound = bound_of(dim, space.rate_hz)
@@ -358,7 +379,7 @@ def test_clamp_refuses_only_for_want_of_a_reference(case: Any) -> None:
     Whatever a policy says, from a last command that could have been sent there is a way to go on.
     """
     space, chunk, known = case
-    came = outcome(SafetyGate(space=space, remedy=Remedy.CLAMP), chunk, known)
+    came = outcome(SafetyGate(space=space, **FILLING), chunk, known)
     start = known["last_command"]
     unknown = {"first_step_unchecked", "no_reference"}
     if isinstance(came, UnsafeActionError) and came.reason == "remedy_failed":
@@ -377,7 +398,7 @@ def test_clamp_refuses_only_for_want_of_a_reference(case: Any) -> None:
         assert came.reason in unknown
 
 
-@given(cases(kinds="change move switch notch"))
+@given(cases(kinds="change move torque switch notch"))
 def test_hold_stops_a_robot_that_is_driven_by_changes(case: Any) -> None:
     """
     Hold repeats the last delta for the whole chunk: that would keep it moving.

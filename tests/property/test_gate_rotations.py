@@ -15,7 +15,7 @@ from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import ActionDim, ActionSpace
 from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.errors import UnsafeActionError
-from vlmcore.safety import Remedy, SafetyGate, VettedChunk
+from vlmcore.safety import NonFinite, Remedy, SafetyGate, VettedChunk
 
 NAN, INF = math.nan, math.inf
 QUATERNIONS = (RotationForm.QUATERNION_XYZW, RotationForm.QUATERNION_WXYZ)
@@ -92,7 +92,9 @@ def vet(space: ActionSpace, values: Any, start: Any, remedy: Remedy) -> Any:
     """Vet, and take what comes of it."""
     chunk = ActionChunk(values=values, names=space.names, source="drawn", observed_at_s=0)
     try:
-        return SafetyGate(space=space, remedy=remedy).vet(chunk, last_command=start)
+        way = NonFinite.HOLD  # so that as many steps leave as came
+        gate = SafetyGate(space=space, remedy=remedy, non_finite=way)
+        return gate.vet(chunk, last_command=start)
     except UnsafeActionError as error:
         return error
 

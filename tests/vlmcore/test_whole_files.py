@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from vlmcore import _whole_files
-from vlmcore._whole_files import what_failed, whole_file, write_whole
+from vlmcore._whole_files import require_writable, what_failed, whole_file, write_whole
 from vlmcore.errors import ContractError
 
 
@@ -88,6 +88,43 @@ def test_what_is_no_file_is_not_written(kind: str, tmp_path: Path) -> None:
         write_whole(str(name[kind]), b"after")
     assert str(name[kind]) == error.value.field
     assert [circle] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("nowhere/a", "nowhere', does not exist"),
+        ("file/a", "file' is no folder: Not a directory"),
+        ("folder", "is a folder, expected a file"),
+        ("o" * 300, "File name too long"),
+    ],
+)
+def test_what_could_not_be_written_is_known_before_the_work(
+    name: str, problem: str, tmp_path: Path
+) -> None:
+    """
+    Nothing is made on the way, and nothing is changed.
+    """
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"before")
+    with pytest.raises(ContractError) as error:
+        require_writable(str(tmp_path / name))
+    assert str(tmp_path / name) == error.value.field
+    assert problem in error.value.problem
+
+    require_writable(str(tmp_path / "file"))
+    require_writable(str(tmp_path / "new"))
+    assert ["file", "folder"] == sorted(each.name for each in tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to_is_known_before_the_work(tmp_path: Path) -> None:
+    """
+    It was said after the work.
+    """
+    tmp_path.chmod(0o500)
+    with pytest.raises(ContractError, match="permission denied"):
+        require_writable(str(tmp_path / "a"))
 
 
 @pytest.mark.parametrize("name", ["", " ", "-", "a\0b"])

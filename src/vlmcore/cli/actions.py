@@ -26,7 +26,7 @@ FILE is an action chunk document, the answer of a policy (bare numbers, too), or
 --previous is what was sent to the robot last: 0.1,-0.2,... in the order of the embodiment, or
 elbow=0.1,wrist=-0.2,..., or a JSON file (a list, an object, an action step), or 'zero'. It has no
 default: without it nobody knows where the robot is, and no target is safe. --position is the same
-for what changes and rates move, where the embodiment bounds it: x=0.4,y=0.1, or a JSON file.
+for what changes, rates and offsets move, where it is bounded: x=0.4,y=0.1, or a JSON file.
 """
 _CHECK_CODES = exit_codes_help(
     ExitCode.DONE,
@@ -184,7 +184,7 @@ def _add_robot(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
     group.add_argument(
         "--position",
         metavar="NUMBERS|FILE",
-        help="where what changes and rates move is, by name, where there are bounds for it",
+        help="where what changes, rates and offsets move is, by name, where it is bounded",
     )
     group.add_argument(
         "--execution-horizon",

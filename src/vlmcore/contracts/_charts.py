@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, readonly_float64
 from vlmcore.charts.chart import Chart, HasMarks
@@ -53,10 +55,17 @@ def chart_of(
         marks=None if report is None else _marks(report, values),
         marks_together=space is not None and bool(space.rotations),
         proposed=proposed,
-        before=_last_command(names, last_command),
+        before=_before(_last_command(names, last_command), space),
         rate_hz=None if space is None else space.rate_hz,
         title=title,
     )
+
+
+def _before(last_command: Float64Array | None, space: ActionSpace | None) -> Float64Array | None:
+    """Say what the first step follows: of an offset 0, whatever was sent."""
+    if last_command is None or space is None:
+        return last_command
+    return np.where(space.is_target | space.is_change, last_command, 0.0)
 
 
 def _check_space(names: tuple[str, ...], space: Any) -> None:

@@ -173,10 +173,11 @@ def _references(data: Mapping[str, Any], faults: Faults) -> dict[str, Reference]
     found |= {name: Reference(word) for name, word in said.items()}
     if None in found.values():
         unsaid = ", ".join(name for name, reference in found.items() if reference is None)
+        words = ", ".join(reference.value for reference in Reference)
         faults.add(
             "$.action_mode",
             f"got {shown(mode)}, which can be read in two ways: say in action_references what "
-            f"these are, absolute, delta or velocity: {unsaid:.80}",
+            f"these are, one of {words}: {unsaid:.80}",
         )
     return {name: reference or Reference.ABSOLUTE for name, reference in found.items()}
 

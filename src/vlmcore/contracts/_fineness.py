@@ -43,7 +43,8 @@ def require_reachable_level(dim: ActionDim, step: float) -> None:
     """
     Require that a step of *step* leads from some level of *dim* to another.
 
-    Of a change or a rate it must be from zero, where all come to: slower is always allowed.
+    Of a change, a rate or a torque it must be from zero, where all come to: slower is always
+    allowed.
 
     Raises:
         ContractError: If it does not.

@@ -32,12 +32,32 @@ class Reference(enum.Enum):
 
     ABSOLUTE = "absolute"  # a target, in the unit of the dimension
     DELTA = "delta"  # a change, made once at each control step
+    CHUNK_RELATIVE = "chunk_relative"  # an offset from where the robot is as the chunk begins
     VELOCITY = "velocity"  # a rate, in units a second
+    TORQUE = "torque"  # an effort: a torque or a force
+
+    @property
+    def is_target(self) -> bool:
+        """Whether it is a place to go to, so that zero is one too; of all others zero is none."""
+        return self is Reference.ABSOLUTE
 
     @property
     def is_change(self) -> bool:
-        """Whether zero means standing still, as with a change or a rate."""
-        return self is not Reference.ABSOLUTE
+        """Whether zero stops it at once, as a change, a rate or a torque."""
+        match self:
+            case Reference.ABSOLUTE | Reference.CHUNK_RELATIVE:
+                return False
+            case Reference.DELTA | Reference.VELOCITY | Reference.TORQUE:
+                return True
+
+    @property
+    def leads_somewhere(self) -> bool:
+        """Whether it tells, with a position that was measured, where what it moves will be."""
+        match self:
+            case Reference.DELTA | Reference.VELOCITY | Reference.CHUNK_RELATIVE:
+                return True
+            case Reference.ABSOLUTE | Reference.TORQUE:
+                return False
 
 
 def _plain_floats(value: Any) -> Any:
@@ -52,30 +72,34 @@ class ActionDim:
     One dimension of an action: what its numbers mean, and what bounds them.
 
     ``low < high``, both finite. Exactly one of *max_step* and *max_rate* is given; only a dimension
-    with *levels* may do without, and one of a *rotation* does. The range of a change holds 0, since
-    standing still must be possible, and so do its levels. A joint with end stops is not periodic,
-    however far it turns: *period* is for a target that comes round again, and ``high - low`` is one
-    turn.
+    with *levels* may do without, and one of a *rotation* does. The range of all that is no target
+    holds 0, since standing still must be possible, and so do its levels. A joint with end stops is
+    not periodic, however far it turns: *period* is for a target that comes round again, and
+    ``high - low`` is one turn.
 
-    A change or a rate may say where what it moves may be: *position_low* and *position_high*, both
-    or neither. `vlmcore.safety.gate.SafetyGate.vet` is then told where it is, and adds up.
+    A change, a rate or an offset may say where what it moves may be: *position_low* and
+    *position_high*, both or neither. `vlmcore.safety.gate.SafetyGate.vet` is then told where it is,
+    and adds up. A torque leads nowhere that can be told from it.
+
+    An offset is counted from where the robot is as its chunk begins, so the first step of a chunk
+    follows 0, whatever was sent before it. A torque of 0 lets go: what nothing else holds up falls.
 
     Attributes:
         name: Unique in its space.
         unit: As ``"rad"`` or ``"m"``; empty where there is none.
-        reference: A target, a change for each step, or a rate.
+        reference: A target, a change for each step, an offset, a rate, or a torque.
         low: The smallest value that may be commanded.
         high: The largest.
         max_step: The most that the command may change from one control step to the next. Of a
-            change or a rate it bounds how much faster it gets: it may become slower, or zero, at
-            once.
+            change, a rate or a torque it bounds how much larger it gets: it may become smaller, or
+            zero, at once.
         max_rate: The same for each second; `ActionSpace` turns it into a step by its rate.
         period: One full turn, for a rotation without end stops; ``None`` for everything else.
         levels: The only values there are, ascending, as ``(0.0, 1.0)`` for a gripper that is open
             or closed; ``None`` if every value in the range is one.
-        position_low: The smallest position that a change or a rate may lead to, in the unit of what
-            it adds up to: that of a change, or of a rate times one second. An angle is a plain
-            number here, which counts its turns.
+        position_low: The smallest position that a change, a rate or an offset may lead to, in the
+            unit of what it adds up to: that of a change, or of a rate times one second. An angle
+            is a plain number here, which counts its turns.
         position_high: The largest.
         rotation: The name of the `RotationGroup` of its space that it is one number of; only a
             target that has bounds and nothing else can be.
@@ -131,7 +155,7 @@ class ActionDim:
         require_finite(low=self.low, high=self.high)
         if not self.low < self.high:
             raise ContractError("low", f"got {self._range()}, expected low below high")
-        if self.reference.is_change and not self.low <= 0 <= self.high:
+        if not self.reference.is_target and not self.low <= 0 <= self.high:
             raise ContractError(
                 "low",
                 f"got {self._range()}, expected a range with 0 in it: "
@@ -155,7 +179,7 @@ class ActionDim:
 
     def _check_rotation(self, rotation: str) -> None:
         require_name("rotation", rotation, max_characters=_LIMITS.max_name_characters)
-        if self.reference.is_change:
+        if not self.reference.is_target:
             raise ContractError(
                 "rotation",
                 f"got {rotation!r} with {self.reference} for {self.name!r}, expected none: "
@@ -181,14 +205,14 @@ class ActionDim:
             raise ContractError("levels", f"got {levels}, expected each above the one before")
         if levels[0] < self.low or levels[-1] > self.high:
             raise ContractError("levels", f"got {levels}, expected them in {self._range()}")
-        if self.reference.is_change and 0 not in levels:
+        if not self.reference.is_target and 0 not in levels:
             raise ContractError(
                 "levels", f"got {levels}, expected 0 among them: standing still must be possible"
             )
 
     def _check_period(self, period: float) -> None:
         require_positive(period=period)
-        if self.reference.is_change or self.levels is not None:
+        if not self.reference.is_target or self.levels is not None:
             what = "levels" if self.levels is not None else str(self.reference)
             raise ContractError(
                 "period",
@@ -208,12 +232,12 @@ class ActionDim:
             missing = "position_low" if low is None else "position_high"
             raise ContractError(missing, f"got None for {self.name!r}, expected both or neither")
         require_finite(position_low=low, position_high=high)
-        if not self.reference.is_change or self.levels is not None:
+        if not self.reference.leads_somewhere or self.levels is not None:
             what = "levels" if self.levels is not None else str(self.reference)
             raise ContractError(
                 "position_low",
-                f"got {low:g} with {what} for {self.name!r}, expected none: only changes and rates "
-                "that can take every value add up to a position",
+                f"got {low:g} with {what} for {self.name!r}, expected none: only changes, rates "
+                "and offsets that can take every value add up to a position",
             )
         if not low < high:
             raise ContractError(

@@ -71,10 +71,11 @@ class ActionSpace:
             that has no bound of its own, as one with levels or of a rotation.
         period: One turn of each rotation without end stops, float64; NaN for all others.
         position_names: Those that bound a position, which the gate must be told.
-        position_low: The smallest position that each change or rate may lead to, float64; minus
-            infinity where nothing is said.
+        position_low: The smallest position that each change, rate or offset may lead to, float64;
+            minus infinity where nothing is said.
         position_high: The largest; infinity where nothing is said.
-        is_change: Which are changes or rates, so that zero is standing still.
+        is_change: Which are changes, rates or torques, so that zero stops them at once.
+        is_target: Which are places to go to; of all others the first step may be counted from zero.
         is_discrete: Which know only some levels.
 
     Raises:
@@ -98,6 +99,7 @@ class ActionSpace:
     position_low: Float64Array = attrs.field(init=False, eq=False, repr=False)
     position_high: Float64Array = attrs.field(init=False, eq=False, repr=False)
     is_change: BoolArray = attrs.field(init=False, eq=False, repr=False)
+    is_target: BoolArray = attrs.field(init=False, eq=False, repr=False)
     is_discrete: BoolArray = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -132,6 +134,7 @@ class ActionSpace:
         }
         truths = {
             "is_change": [dim.reference.is_change for dim in dims],
+            "is_target": [dim.reference.is_target for dim in dims],
             "is_discrete": [dim.is_discrete for dim in dims],
         }
         keep = object.__setattr__  # the class is frozen, and these are made once

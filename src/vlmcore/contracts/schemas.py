@@ -236,7 +236,8 @@ EMBODIMENT = DocumentKind(
             "The only values of an action, ascending.",
         ),
         "action_position_min": _by_action(
-            Number(), "The smallest position that the changes or rates of an action may add up to."
+            Number(),
+            "The smallest position that the changes, rates or offsets of an action may lead to.",
         ),
         "action_position_max": _by_action(Number(), "The largest."),
         "action_steps_unbounded": Field(

@@ -23,6 +23,7 @@ from vlmcore.rollout.forking_recorder import ForkingFlightRecorder
 from vlmcore.rollout.freshness import Freshness, MaxAges, TimedObservation
 from vlmcore.rollout.handoff import ActionSink, hand_off
 from vlmcore.rollout.holding import Starvation, hold_still
+from vlmcore.rollout.offsets import space_of_targets, to_targets
 from vlmcore.rollout.open_loop import evaluate_open_loop
 from vlmcore.rollout.open_loop_report import OpenLoopReport
 from vlmcore.rollout.plans import ActionPlan, EnsembleBlend, LinearBlend
@@ -74,4 +75,6 @@ __all__ = [
     "recheck",
     "replay",
     "smallest_overlap",
+    "space_of_targets",
+    "to_targets",
 ]

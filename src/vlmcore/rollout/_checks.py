@@ -10,13 +10,15 @@ from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array
 from vlmcore._rotations import is_rotation
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import ActionSpace
+from vlmcore.contracts.embodiment import ActionSpace, Reference
 from vlmcore.errors import ContractError
 
 __all__ = [
     "require_chunk",
     "require_finite_rows",
     "require_names_of",
+    "require_no_offsets",
+    "require_one_start",
     "require_rotations",
     "require_sink",
     "require_space",
@@ -78,6 +80,36 @@ def require_space(space: Any) -> None:
     """
     if space is not None and not isinstance(space, ActionSpace):
         raise ContractError("space", f"got {type(space).__name__}, expected an ActionSpace")
+
+
+def require_no_offsets(space: ActionSpace | None, why: str) -> None:
+    """
+    Require a space without offsets from where a chunk begins.
+
+    Raises:
+        ContractError: If there are some; *why* says what they would do here.
+    """
+    dims = () if space is None else space.dims
+    offsets = [dim.name for dim in dims if dim.reference is Reference.CHUNK_RELATIVE]
+    if offsets:
+        raise ContractError(
+            "space",
+            f"got {', '.join(offsets):.80} counted from where a chunk begins, expected targets: "
+            f"{why}; vlmcore.rollout.offsets makes targets of them",
+        )
+
+
+def require_one_start(
+    field: str, chunk: ActionChunk, space: ActionSpace | None, observed_at_s: float
+) -> None:
+    """
+    Require a chunk to begin where another one does, if that is what its numbers are counted from.
+
+    Raises:
+        ContractError: If it answers another observation than that of *observed_at_s*.
+    """
+    if chunk.observed_at_s != observed_at_s:
+        require_no_offsets(space, f"{field} answers another observation than what it is mixed with")
 
 
 def require_names_of(field: str, chunk: ActionChunk, names: tuple[str, ...]) -> None:

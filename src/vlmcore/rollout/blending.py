@@ -14,6 +14,8 @@ from vlmcore.limits import ContractLimits
 from vlmcore.rollout._checks import (
     require_finite_rows,
     require_names_of,
+    require_no_offsets,
+    require_one_start,
     require_rotations,
     require_space,
     require_steps,
@@ -44,9 +46,9 @@ def blend_chunks(
     A blend of two safe plans may still be unsafe, if only because its last step goes to *new*
     alone: vet the result.
 
-    A target and a change for each step can be blended. What is counted from where the robot stood
-    when a chunk was made cannot: two such chunks are counted from two places, and nothing in the
-    numbers tells. Make them absolute first.
+    Targets, changes for each step, rates and torques can be blended. Offsets from where a chunk
+    begins can be if both chunks answer the same observation: else they are counted from two places.
+    Make targets of them first, with `vlmcore.rollout.offsets.to_targets`.
 
     Args:
         old: The plan being executed, shape ``[T, D]``.
@@ -64,8 +66,9 @@ def blend_chunks(
         time of observation of *new*. Metadata is dropped: it was said of other actions.
 
     Raises:
-        ContractError: If the names differ, a number of steps is not one of the plans', or a value
-            that would be used is not finite, or no rotation where it must be one.
+        ContractError: If the names differ, a number of steps is not one of the plans', a value
+            that would be used is not finite, or no rotation where it must be one, or offsets are
+            counted from two places.
 
     Example:
         >>> plan = dict(names=("j",), source="doc", observed_at_s=0.0)
@@ -78,6 +81,7 @@ def blend_chunks(
     require_space(space)
     if space is not None:
         require_names_of("new", new, space.names)
+    require_one_start("new", new, space, old.observed_at_s)
     rest = old.values[executed : executed + report.transition_steps_applied]
     coming = new.values[elapsed:]
     require_finite_rows("old", rest, old.names, first=executed)
@@ -125,7 +129,8 @@ def smallest_overlap(
         What to give `blend_chunks` as *overlap*; 0 if none is needed.
 
     Raises:
-        ContractError: As `blend_chunks` does, and if no transition keeps the bounds.
+        ContractError: As `blend_chunks` does, if no transition keeps the bounds, and if *space* has
+            offsets from where a chunk begins, which a transition is not.
 
     Example:
         >>> from vlmcore.contracts.embodiment import ActionDim
@@ -139,6 +144,7 @@ def smallest_overlap(
     require_steps("most", _LIMITS.max_horizon if most is None else most, 0, _LIMITS.max_horizon)
     if not isinstance(space, ActionSpace):
         raise ContractError("space", f"got {type(space).__name__}, expected an ActionSpace")
+    require_no_offsets(space, "a transition is in the middle of a chunk")
     longest = blend_chunks(
         old,
         new,

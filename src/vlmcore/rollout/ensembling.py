@@ -15,6 +15,7 @@ from vlmcore.rollout._checks import (
     require_chunk,
     require_finite_rows,
     require_names_of,
+    require_one_start,
     require_rotations,
     require_space,
     require_steps,
@@ -44,12 +45,14 @@ class TemporalEnsemble:
     Of ``n`` predictions of one step the ``i``-th, counted from the oldest, weighs ``exp(-m * i)``.
     A positive *m* trusts the oldest most, a negative one the newest, and 0 all alike.
 
-    Targets, changes and rates are averaged. An angle is the oldest prediction, moved by the mean of
-    the short ways from there to the others. A rotation in space is the one from which the squared
-    distances to the predictions add up to least. A discrete dimension takes the level with most
-    weight; of two with the same, the one that was predicted last. A prediction counts for another
-    level than the present one only if it is beyond 60 % of the way there, as at the gate: noise
-    does not make a gripper chatter. A mean of safe predictions may be unsafe: vet it.
+    Targets, changes, rates and torques are averaged. An angle is the oldest prediction, moved by
+    the mean of the short ways from there to the others. A rotation in space is the one from which
+    the squared distances to the predictions add up to least. A discrete dimension takes the level
+    with most weight; of two with the same, the one that was predicted last. A prediction counts for
+    another level than the present one only if it is beyond 60 % of the way there, as at the gate:
+    noise does not make a gripper chatter. A mean of safe predictions may be unsafe: vet it.
+
+    Offsets from where a chunk begins are averaged if all predictions answer the same observation.
 
     Steps are asked for in their order; what cannot cover a step any more is forgotten. Not safe for
     threads.
@@ -87,6 +90,7 @@ class TemporalEnsemble:
         self._names = None if self._space is None else self._space.names
         self._predictions: list[_Prediction] = []  # the oldest first
         self._newest_start = 0
+        self._observed_at_s: float | None = None
         self._step = 0
         self._before: Float64Array | None = None  # what was given for the steps before
         self._given: Float64Array | None = None  # and for this one
@@ -102,7 +106,8 @@ class TemporalEnsemble:
                 chunk taken in before.
 
         Raises:
-            ContractError: If an argument is not as described.
+            ContractError: If an argument is not as described, or it has offsets that are counted
+                from another place than those before.
         """
         require_chunk("chunk", chunk)
         require_steps("starts_at_step", starts_at_step, self._newest_start)
@@ -110,7 +115,10 @@ class TemporalEnsemble:
             require_names_of("chunk", chunk, self._names)
         require_finite_rows("chunk", chunk.values, chunk.names, first=0)
         require_rotations("chunk", chunk.values, self._space, first=0)
+        if self._observed_at_s is not None:
+            require_one_start("chunk", chunk, self._space, self._observed_at_s)
         self._names, self._newest_start = chunk.names, starts_at_step
+        self._observed_at_s = chunk.observed_at_s
         self._predictions.append(_Prediction(starts_at_step, chunk.values))
 
     def action(self, step: int, *, last_command: Any = None) -> Float64Array:

@@ -20,7 +20,7 @@ HELD = "hold"  # the source of a step that stands still
 class Starvation(enum.Enum):
     """What a robot does when its plan is at its end and no answer is there."""
 
-    HOLD = "hold"  # targets stay, changes and rates are zero
+    HOLD = "hold"  # targets stay, all else is zero
     ZERO = "zero"  # as HOLD, and refused for spaces with targets: what is sent is zero, for sure
     STOP = "stop"  # raise, and trip the latch if there is one
 
@@ -31,12 +31,12 @@ class Starvation(enum.Enum):
         Raises:
             ContractError: If zero would be a place to go to.
         """
-        targets = [dim.name for dim in space.dims if not dim.reference.is_change]
+        targets = [dim.name for dim in space.dims if dim.reference.is_target]
         if self is Starvation.ZERO and targets:
             raise ContractError(
                 "starvation",
-                f"got {self} with the targets {', '.join(targets)}, expected changes and rates "
-                "only: zero is a place to go to for a target",
+                f"got {self} with the targets {', '.join(targets)}, expected none: zero is a place "
+                "to go to for a target",
             )
 
 

@@ -21,7 +21,7 @@ from vlmcore.contracts.embodiment import ActionSpace, Embodiment
 from vlmcore.errors import ContractError, VlmcoreError
 from vlmcore.limits import ContractLimits
 from vlmcore.policy.interface import Policy
-from vlmcore.rollout._checks import require_chunk, require_steps
+from vlmcore.rollout._checks import require_chunk, require_no_offsets, require_steps
 from vlmcore.rollout._open_loop_errors import ErrorSums, Ruler
 from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.open_loop_report import GateCounts, Latency, OpenLoopReport, OpenLoopTrace
@@ -171,6 +171,7 @@ class _Run:
                     f"got {', '.join(self.space.names)}, expected the actions of {episode.name}, "
                     f"{', '.join(self.names)}",
                 )
+            require_no_offsets(self.space, "what was recorded is counted from other places")
             self.sums = ErrorSums(Ruler(self.names, self.space))
         elif episode.action_names != self.names:
             raise ContractError(

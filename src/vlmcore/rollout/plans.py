@@ -17,6 +17,7 @@ from vlmcore.rollout._checks import (
     require_chunk,
     require_finite_rows,
     require_names_of,
+    require_no_offsets,
     require_rotations,
     require_space,
     require_steps,
@@ -86,7 +87,8 @@ class ActionPlan:
 
     Args:
         space: What the dimensions are, for angles, rotations and discrete ones to be blended as
-            such. ``None`` says that all are linear.
+            such. ``None`` says that all are linear. It has no offsets from where a chunk begins:
+            each step is taken for itself, and a new chunk begins elsewhere.
         blend: How a new chunk takes over; ``None`` for at once.
         execution_horizon: How many steps after its observation a chunk may be taken; ``None`` for
             all that it has. What is beyond is blended with, and never sent for itself.
@@ -117,6 +119,7 @@ class ActionPlan:
                 "blend", f"got {shown(blend)}, expected a LinearBlend, an EnsembleBlend or None"
             )
         require_space(space)
+        require_no_offsets(space, "each step is sent and vetted for itself")
         if execution_horizon is not None:
             require_count(execution_horizon=execution_horizon)
         self._space = space

@@ -157,9 +157,20 @@ class Replay:
             self._actions.names, self._actions.dims, values.T, strict=True
         ):
             if name in self.position:
-                rate = self._actions.rate_hz if dim.reference is Reference.VELOCITY else 1.0
-                moved[name] = self.position[name] + float(column.sum()) / rate
+                moved[name] = self.position[name] + self._way(dim.reference, column)
         return moved
+
+    def _way(self, reference: Reference, column: Float64Array) -> float:
+        """Say how far the numbers of one dimension lead; what leads nowhere has no position."""
+        match reference:
+            case Reference.DELTA:
+                return float(column.sum())
+            case Reference.VELOCITY:
+                return float(column.sum()) / self._actions.rate_hz
+            case Reference.CHUNK_RELATIVE:
+                return float(column[-1])
+            case Reference.ABSOLUTE | Reference.TORQUE:
+                return 0.0
 
 
 def _copy_of(position: Any) -> dict[str, float] | None:

@@ -47,7 +47,8 @@ def _report_parts(report: SafetyReport) -> list[str]:
 def _verdict(report: SafetyReport) -> str:
     if report.safe_for_handoff:
         changed = ", after changes" if report.changed else ", unchanged"
-        return _badge(_GOOD, f"Safe to hand on{changed}")
+        cut = f", {report.cut_steps:,} steps cut off" if report.cut_steps else ""
+        return _badge(_GOOD, f"Safe to hand on{changed}{cut}")
     reason = "" if report.reason is None else f": {report.reason.value.replace('_', ' ')}"
     return _badge(_BAD, f"Not safe to hand on{reason}")
 

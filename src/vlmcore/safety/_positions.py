@@ -1,6 +1,8 @@
-"""Where changes and rates lead: what they add up to, from a position that was measured."""
+"""Where changes, rates and offsets lead, from a position that was measured."""
 
 from __future__ import annotations
+
+import math
 
 import attrs
 import numpy as np
@@ -10,7 +12,7 @@ from vlmcore._arrays import BoolArray, Float64Array
 from vlmcore.contracts.embodiment import ActionSpace, Reference
 from vlmcore.safety._slack import slack_of
 
-__all__ = ["Positions", "walk_within"]
+__all__ = ["Positions", "walk_offset_within", "walk_within"]
 
 _A_LITTLE_LESS = 1 - 2.0**-51  # more than the three roundings between a room and its end
 
@@ -25,8 +27,12 @@ class Positions:
     of steps: ``4 * 2**-23`` of the largest number that goes into them, at most a hundredth of the
     range. What is forgiven is not forgiven again: from there, nothing leads further out.
 
+    An offset leads to where it was measured plus itself, and moves by what it differs from the one
+    before it.
+
     Attributes:
         columns: Their indices, shape ``[P]``.
+        is_offset: Which are offsets, shape ``[P]``; all others add up.
         low: The smallest positions, shape ``[P]``.
         high: The largest.
         slack: What is added to both in a comparison, shape ``[P]``.
@@ -35,6 +41,7 @@ class Positions:
     """
 
     columns: npt.NDArray[np.intp]
+    is_offset: BoolArray
     low: Float64Array
     high: Float64Array
     slack: Float64Array
@@ -47,13 +54,22 @@ class Positions:
         if not columns.size:
             return None
         low, high = space.position_low[columns], space.position_high[columns]
-        is_rate = [space.dims[i].reference is Reference.VELOCITY for i in columns.tolist()]
+        references = [space.dims[i].reference for i in columns.tolist()]
+        is_rate = [reference is Reference.VELOCITY for reference in references]
+        is_offset = [reference is Reference.CHUNK_RELATIVE for reference in references]
         per_unit = np.where(is_rate, space.rate_hz, 1.0)
         longest = np.maximum(np.abs(space.low[columns]), np.abs(space.high[columns])) / per_unit
         scale = np.maximum(np.maximum(np.abs(low), np.abs(high)), longest)
         with np.errstate(over="ignore"):  # a range that overflows bounds no slack
             slack = slack_of(scale, high - low)
-        return cls(columns=columns, low=low, high=high, slack=slack, per_unit=per_unit)
+        return cls(
+            columns=columns,
+            is_offset=np.array(is_offset, np.bool_),
+            low=low,
+            high=high,
+            slack=slack,
+            per_unit=per_unit,
+        )
 
     def follow(self, values: Float64Array, start: Float64Array) -> Float64Array:
         """
@@ -69,24 +85,24 @@ class Positions:
         moves = values[:, self.columns] / self.per_unit
         # One after the other, as a controller would; pairwise sums would round otherwise.
         path: Float64Array = np.add.accumulate(np.concatenate((start[np.newaxis], moves)))
+        if self.is_offset.any():
+            path[1:, self.is_offset] = (start + moves)[:, self.is_offset]
         return path
 
-    def leads_out(
-        self, values: Float64Array, reached: Float64Array, slack: float
-    ) -> BoolArray | None:
+    def leads_out(self, values: Float64Array, path: Float64Array, slack: float) -> BoolArray | None:
         """
         Say which actions lead out, shape ``[T, P]``; ``None`` if none does.
 
         Args:
             values: Actions, shape ``[T, D]``.
-            reached: Where they lead, shape ``[T, P]``.
+            path: Where they lead, behind the start, shape ``[T + 1, P]``.
             slack: How many times the slack is added once more.
         """
-        forgiven = (1 + slack) * self.slack
+        forgiven, reached = (1 + slack) * self.slack, path[1:]
         over, under = reached > self.high + forgiven, reached < self.low - forgiven
         if not (over.any() or under.any()):  # as nearly always
             return None
-        moves = values[:, self.columns]
+        moves = np.where(self.is_offset, np.diff(path, axis=0), values[:, self.columns])
         out: BoolArray = over & (moves > 0) | under & (moves < 0)
         return out if out.any() else None
 
@@ -130,5 +146,30 @@ def walk_within(
             if at + before / per_unit < low:
                 before *= _A_LITTLE_LESS
         at += before / per_unit
+        made.append(before)
+    return made
+
+
+def walk_offset_within(
+    path: list[float], max_step: float, *, at: float, low: float, high: float
+) -> list[float]:
+    """
+    Keep the steps of an offset, which begins at zero, and keep it from leading out.
+
+    Where it is out already, it goes no further.
+
+    Args:
+        path: Offsets within their bounds, step by step; where one is NaN it stays.
+        max_step: How far one may be from the one before it.
+        at: Where it is counted from.
+        low: The smallest position.
+        high: The largest.
+    """
+    made, before = [], 0.0
+    for value in path:
+        least = max(before - max_step, min(low - at, before))
+        most = min(before + max_step, max(high - at, before))
+        if not math.isnan(value):
+            before = min(max(value, least), most)
         made.append(before)
     return made

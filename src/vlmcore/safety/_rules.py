@@ -31,7 +31,7 @@ class Levels(LevelSwitch):
         slack: How far from a level a value may be and still be that level.
         step: How far one may jump.
         reach: For each level the first and the last one that may follow it.
-        rest: The level 0 of a change; ``None`` for a target.
+        rest: The level 0 of what zero stops at once; ``None`` for a target or an offset.
     """
 
     column: int
@@ -92,15 +92,17 @@ class Rules:
         max_step: The step bounds, shape ``[D]``; infinite where there is none.
         slack: What is added to them in a comparison, shape ``[D]``.
         allowed_step: The sum of the two.
-        is_change: Which are changes or rates, shape ``[D]``.
-        changes: Indices of changes and rates, discrete ones too.
+        is_change: Which are changes, rates or torques, shape ``[D]``.
+        is_target: Which are targets, shape ``[D]``. What is neither is an offset.
+        changes: Indices of changes, rates and torques, discrete ones too.
         free_changes: Indices of those that are neither discrete nor bound in where they lead.
-        linear: Indices of targets that are neither periodic nor discrete nor of a rotation.
+        linear: Indices of targets and offsets that are neither periodic nor discrete nor of a
+            rotation nor bound in where they lead.
         periodic: Indices of targets that come round again.
         turn: Their periods.
         levels: The discrete dimensions.
         orientations: The rotations in space.
-        positions: The changes and rates that are bound in where they lead; ``None`` if none is.
+        positions: The dimensions that are bound in where they lead; ``None`` if none is.
     """
 
     space: ActionSpace
@@ -110,6 +112,7 @@ class Rules:
     slack: Float64Array
     allowed_step: Float64Array
     is_change: BoolArray
+    is_target: BoolArray
     changes: _Indices
     free_changes: _Indices
     linear: _Indices
@@ -134,7 +137,7 @@ class Rules:
         slack = slack_of(scale, step)
         is_periodic = np.isfinite(period)
         is_turned = np.array([dim.rotation is not None for dim in own.dims])
-        is_linear = ~(own.is_change | own.is_discrete | is_periodic | is_turned)
+        is_free = ~own.is_discrete & np.isneginf(own.position_low)
         # Half the slack, so that the audit, which rounds otherwise, agrees at the very edge.
         jumps = step + slack / 2
         return cls(
@@ -146,11 +149,10 @@ class Rules:
             # The largest bounds are still bounds: what overflows is longer.
             allowed_step=np.where(np.isfinite(step), np.minimum(step + slack, _LARGEST), step),
             is_change=own.is_change,
+            is_target=own.is_target,
             changes=np.flatnonzero(own.is_change),
-            free_changes=np.flatnonzero(
-                own.is_change & ~own.is_discrete & np.isneginf(own.position_low)
-            ),
-            linear=np.flatnonzero(is_linear),
+            free_changes=np.flatnonzero(own.is_change & is_free),
+            linear=np.flatnonzero(~own.is_change & is_free & ~is_periodic & ~is_turned),
             periodic=np.flatnonzero(is_periodic),
             turn=period[is_periodic],
             levels=tuple(
@@ -179,8 +181,8 @@ class Rules:
         """
         Measure how far each value is from the one before it, as its step bound means it.
 
-        For a target that is the difference, the short way round where there is one. For a change
-        it is how much faster it gets: between what was and zero there is no step.
+        For a target or an offset that is the difference, the short way round where there is one.
+        For a change it is how much faster it gets: between what was and zero there is no step.
 
         Args:
             values: Shape ``[T, D]``.

@@ -35,7 +35,9 @@ def audit(values: Any, space: ActionSpace, *, last_command: Any, position: Any =
 
     Changes, and rates times the time of a step, are added up from *position* where a dimension says
     where that may lead. Nothing may lead out, or further out; from outside, only inwards. Positions
-    are forgiven as steps are, with the range for the bound; what is forgiven once is not again.
+    are forgiven as steps are, with the range for the bound; what is forgiven once is not again. An
+    offset from where a chunk begins leads to that position plus itself, and its first step is held
+    against zero, whatever was sent last.
 
     Args:
         values: Actions in the order of the space, shape ``[T, D]``, at least one step.
@@ -115,23 +117,22 @@ def find(
             None if rules.positions is None else _moved(path[1:], rules.positions, position, slack)
         )
     is_kept = is_within and _all(kept) and unsound is None and (levels is None or _all(levels))
-    unknown = reference is None and len(rules.changes) < len(rules.low)
+    unknown = reference is None and bool(rules.is_target.any())
     if is_kept and not unknown and moved is None:
         return None
-    within, start_within = within[1:], within[:1]
     masks = {ViolationKind.STEP: ~kept}
     if finite is not None:  # there is something that is out of bounds, or not finite
         masks[ViolationKind.NON_FINITE] = ~finite
-        masks[ViolationKind.OUT_OF_BOUNDS] = finite & ~within
+        masks[ViolationKind.OUT_OF_BOUNDS] = finite & ~within[1:]
         masks[ViolationKind.STEP] &= finite & np.isfinite(path[:-1])
+        if reference is not None:
+            masks[ViolationKind.REFERENCE_OUT_OF_BOUNDS] = ~within[:1]
     if levels is not None:
-        masks[ViolationKind.NOT_A_LEVEL] = within & ~levels
+        masks[ViolationKind.NOT_A_LEVEL] = within[1:] & ~levels
     if unsound is not None:
         masks[ViolationKind.NOT_A_ROTATION] = unsound
-    if reference is None:
-        masks[ViolationKind.START_UNKNOWN] = ~rules.is_change[np.newaxis]
-    else:
-        masks[ViolationKind.REFERENCE_OUT_OF_BOUNDS] = ~start_within
+    if unknown:
+        masks[ViolationKind.START_UNKNOWN] = rules.is_target[np.newaxis]
     reached = None
     if moved is not None:
         kind, masks[kind], reached = moved
@@ -162,14 +163,14 @@ def _findings(
     reached: Float64Array | None = None,
 ) -> Findings:
     """Count what was found, and keep what is not empty."""
-    tally = tuple(int(np.count_nonzero(masks[kind])) if kind in masks else 0 for kind in KINDS)
+    counts = {kind: int(np.count_nonzero(mask)) for kind, mask in masks.items()}
     return Findings(
         space=rules.space,
         values=values,
         reference=reference,
         steps=steps,
-        masks={kind: masks[kind] for kind, count in zip(KINDS, tally, strict=True) if count},
-        tally=tally,
+        masks={kind: masks[kind] for kind, count in counts.items() if count},
+        tally=tuple(counts.get(kind, 0) for kind in KINDS),
         reached=reached,
     )
 
@@ -183,18 +184,18 @@ def _moved(
         moved = np.zeros((1, width), np.bool_)
         moved[0, columns] = (values[:, columns] != 0).any(axis=0)
         return (ViolationKind.POSITION_UNKNOWN, moved, None) if moved.any() else None
-    path = positions.follow(values, start)[1:]
+    path = positions.follow(values, start)
     leads_out = positions.leads_out(values, path, slack)
     if leads_out is None:
         return None
     mask, reached = np.zeros((steps, width), np.bool_), np.full((steps, width), np.nan)
-    mask[:, columns], reached[:, columns] = leads_out, path
+    mask[:, columns], reached[:, columns] = leads_out, path[1:]
     return ViolationKind.POSITION, mask, reached
 
 
 def _start(first: Float64Array, rules: Rules) -> Float64Array:
-    """Start changes from zero; what a target starts from is not known, so that no step is seen."""
-    return np.where(rules.is_change, 0.0, first)
+    """Start from zero; what a target starts from is not known, so that no step is seen."""
+    return np.where(rules.is_target, first, 0.0)
 
 
 def _held(path: Float64Array, finite: BoolArray, rules: Rules) -> Float64Array:

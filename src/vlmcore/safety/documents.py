@@ -105,6 +105,12 @@ SAFETY_REPORT = DocumentKind(
             "Why it is not safe.",
             optional=True,
         ),
+        "cut_steps": Field(
+            Whole(smallest=0, largest=_LIMITS.max_horizon),
+            "How many steps were cut off at the end, where a value was not finite; none if "
+            "missing.",
+            optional=True,
+        ),
         "warning": Field(
             Text(blank=True, longest=_LIMITS.max_notes_characters),
             "A word of caution by older writers; it is not kept.",
@@ -121,7 +127,8 @@ def safety_report_to_document(report: SafetyReport | SafetySummary) -> dict[str,
     """
     Write *report* as a document, in plain values of JSON.
 
-    ``reason`` and the counts that are not of old are there only if they say something.
+    ``reason``, ``cut_steps`` and the counts that are not of old are there only if they say
+    something.
     """
     counts = report.counts
     said: dict[str, Any] = {
@@ -146,7 +153,11 @@ def safety_report_to_document(report: SafetyReport | SafetySummary) -> dict[str,
         "changed": report.changed,
         "safe_for_handoff": report.safe_for_handoff,
     }
-    return said if report.reason is None else said | {"reason": report.reason.value}
+    if report.reason is not None:
+        said["reason"] = report.reason.value
+    if report.cut_steps:
+        said["cut_steps"] = report.cut_steps
+    return said
 
 
 def safety_report_from_document(value: Any) -> SafetySummary:
@@ -167,7 +178,12 @@ def safety_report_from_document(value: Any) -> SafetySummary:
 
     def summary() -> SafetySummary:
         mode, reason = data["mode"], data.get("reason")
-        same = SAFETY_REPORT.keys.keys() - {"mode", "violations", "reason", "warning"}
+        same = (SAFETY_REPORT.keys.keys() & data.keys()) - {
+            "mode",
+            "violations",
+            "reason",
+            "warning",
+        }
         return SafetySummary(
             mode=_OLD_MODES[mode] if mode in _OLD_MODES else Remedy(mode),
             counts=counts,

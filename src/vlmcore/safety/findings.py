@@ -76,8 +76,8 @@ class Violation:
         step: In which step of the chunk, from 0; ``None`` for the last command.
         dim: In which dimension; for a rotation in space its first one.
         name: The name of the dimension; of a rotation in space, where it is about all its numbers.
-        value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for
-            a change or a rate, how much faster it got; for a rotation in space the angle in
+        value: The number. For `ViolationKind.STEP` it is the step that was asked for, signed; for a
+            change, a rate or a torque, how much larger it got; for a rotation in space the angle in
             radians. For `ViolationKind.POSITION` it is where it leads. For
             `ViolationKind.NOT_A_ROTATION` it is the norm of a quaternion, the angle about an axis,
             or the least of the lengths of two columns and the sine between them.
@@ -221,9 +221,9 @@ class Findings:
                 value, limit = self._measured(step, dim)
             case ViolationKind.POSITION:
                 assert self.reached is not None
-                limits = self.space.position_low[dim], self.space.position_high[dim]
-                limit = float(limits[1] if value > 0 else limits[0])
                 value = float(self.reached[step, dim])
+                low, high = self.space.position_low[dim], self.space.position_high[dim]
+                limit = float(high if value > high else low)
             case ViolationKind.REFERENCE_OUT_OF_BOUNDS:
                 assert self.reference is not None
                 at, value = None, float(self.reference[dim])

@@ -40,9 +40,10 @@ class SafetyGate:
         limits_source: Where the limits of *space* come from; ``None`` if nobody says, and then
             nothing is handed on. An embodiment says it itself, and this stays ``None``.
         remedy: What to do about a chunk that breaks a limit.
-        non_finite: What `Remedy.CLAMP` does about values that are not finite. Under
-            `NonFinite.TRUNCATE` what leaves has fewer steps than were looked at, and nothing leaves
-            if the first one is lost; other remedies take `NonFinite.HOLD` alone.
+        non_finite: What `Remedy.CLAMP` does about values that are not finite; ``None`` for
+            `NonFinite.TRUNCATE`: what leaves has fewer steps than were looked at, and nothing
+            leaves if the first one is lost. `Remedy.HOLD` fills a whole chunk anyway, and the
+            others let no part of one pass, so they take ``None`` or `NonFinite.HOLD`.
         execution_horizon: How many steps of a chunk will be executed, from the first; ``None`` for
             all. Only these are looked at, and only these leave.
         reorder: Whether a chunk with the names of the space in another order is put in order; if
@@ -68,7 +69,7 @@ class SafetyGate:
     embodiment: Embodiment | None = None
     limits_source: LimitsSource | None = None
     remedy: Remedy = Remedy.BLOCK
-    non_finite: NonFinite = NonFinite.HOLD
+    non_finite: NonFinite | None = None
     execution_horizon: int | None = None
     reorder: bool = False
     actions: ActionSpace = attrs.field(init=False)
@@ -94,12 +95,13 @@ class SafetyGate:
                     "says where its limits come from",
                 )
         require_member(Remedy, remedy=self.remedy)
-        require_member(NonFinite, non_finite=self.non_finite)
+        if self.non_finite is not None:
+            require_member(NonFinite, non_finite=self.non_finite)
         if self.non_finite is NonFinite.TRUNCATE and self.remedy is not Remedy.CLAMP:
             raise ContractError(
                 "non_finite",
-                f"got {self.non_finite} with {self.remedy}, expected {NonFinite.HOLD}: only "
-                f"{Remedy.CLAMP} lets a part of a chunk pass",
+                f"got {self.non_finite} with {self.remedy}, expected None: only {Remedy.CLAMP} "
+                "lets a part of a chunk pass",
             )
         if self.execution_horizon is not None:
             require_count(execution_horizon=self.execution_horizon)
@@ -118,8 +120,9 @@ class SafetyGate:
         size = f"{width} dimension{'s' if width > 1 else ''} at {rate_hz:g} Hz"
         horizon = self.execution_horizon
         steps = "" if horizon is None else f", {horizon} steps"
-        cut = f" and {self.non_finite.value}" if self.non_finite is NonFinite.TRUNCATE else ""
-        return f"<SafetyGate of {name}: {size}, {self.remedy.value}{cut}{steps}>"
+        is_filling = self.remedy is Remedy.CLAMP and not self._truncates()
+        filled = ", NaN held" if is_filling else ""
+        return f"<SafetyGate of {name}: {size}, {self.remedy.value}{filled}{steps}>"
 
     def vet(self, chunk: ActionChunk, *, last_command: Any, position: Any = None) -> VettedChunk:
         """
@@ -133,10 +136,11 @@ class SafetyGate:
             last_command: What was sent to the robot last, shape ``[D]`` or numbers by name; its
                 state, if nothing was sent yet. Its order is that of the space, also where the
                 chunk has another. ``None`` if nobody knows: then no target is safe, however near it
-                is, and changes start from zero.
-            position: Where the things are that changes and rates move, as measured, before the
-                first step: numbers by the names of `ActionSpace.position_names`. ``None`` if nobody
-                knows: then no change or rate of theirs is safe but zero.
+                is, and changes start from zero. What it says of an offset is not looked at: a chunk
+                begins at 0.
+            position: Where the things are that changes, rates and offsets move, as measured, before
+                the first step: numbers by the names of `ActionSpace.position_names`. ``None`` if
+                nobody knows: then nothing of theirs is safe but zero.
 
         Raises:
             UnsafeActionError: If nothing safe can leave; the report is in it.
@@ -158,6 +162,7 @@ class SafetyGate:
             mode=self.remedy,
             reason=reason,
             changed=changed,
+            cut_steps=len(values) - len(safe) if reason is None else 0,
             start_is_known=reference is not None,
         )
         if reason is not None:
@@ -199,6 +204,10 @@ class SafetyGate:
             start_is_known=reference is not None,
         )
 
+    def _truncates(self) -> bool:
+        """Whether a chunk ends where a value is not finite."""
+        return self.remedy is Remedy.CLAMP and self.non_finite is not NonFinite.HOLD
+
     def _executed(self, chunk: ActionChunk) -> Float64Array:
         """Take the steps that will be executed, in the order of the space."""
         if not isinstance(chunk, ActionChunk):
@@ -223,11 +232,12 @@ class SafetyGate:
     ) -> tuple[Float64Array, RefusalReason | None]:
         """Make *values* safe; where that cannot be, give them as they are, and say why."""
         rules, reference = self._rules, findings.reference
-        if self.non_finite is NonFinite.TRUNCATE and ViolationKind.NON_FINITE in findings.kinds:
+        if self._truncates() and ViolationKind.NON_FINITE in findings.kinds:
             lost = findings.masks[ViolationKind.NON_FINITE].any(axis=1)
             values = values[: int(np.argmax(lost))]
             if not len(values):
-                return values, RefusalReason.NOTHING_LEFT
+                is_unknown = ViolationKind.START_UNKNOWN in findings.kinds
+                return values, _why_unknown(findings) if is_unknown else RefusalReason.NOTHING_LEFT
             rest = find(values, rules, reference, position=position)
             if rest is None:
                 return values, None
@@ -260,6 +270,7 @@ class SafetyGate:
         reason: RefusalReason | None,
         start_is_known: bool,
         changed: bool = False,
+        cut_steps: int = 0,
     ) -> SafetyReport:
         robot = self.embodiment
         return SafetyReport(
@@ -272,6 +283,7 @@ class SafetyGate:
             mode=mode,
             previous_action_provided=start_is_known,
             changed=changed,
+            cut_steps=cut_steps,
             safe_for_handoff=reason is None,
             reason=reason,
             findings=findings,
@@ -289,12 +301,14 @@ def _why_no_remedy(remedy: Remedy, findings: Findings, rules: Rules) -> RefusalR
                 return _why_unknown(findings)
             if ViolationKind.POSITION_UNKNOWN in kinds:
                 return RefusalReason.POSITION_UNKNOWN
-            returns = reference is None or can_return(reference, rules)
+            goes_on = can_return
         case Remedy.HOLD:
             if ViolationKind.START_UNKNOWN in kinds:
                 return RefusalReason.NO_REFERENCE
-            returns = reference is None or can_stay(reference, rules)
-    return None if returns else RefusalReason.REFERENCE_OUT_OF_BOUNDS
+            goes_on = can_stay
+    if reference is None or ViolationKind.REFERENCE_OUT_OF_BOUNDS not in kinds:
+        return None
+    return None if goes_on(reference, rules) else RefusalReason.REFERENCE_OUT_OF_BOUNDS
 
 
 def _why_unsafe(findings: Findings) -> RefusalReason:

@@ -144,5 +144,7 @@ class SafetyLatch:
 
     def _shut(self, report: Any, why: str) -> None:
         reason = RefusalReason.TRIPPED
-        shut = attrs.evolve(report, changed=False, safe_for_handoff=False, reason=reason)
+        shut = attrs.evolve(
+            report, changed=False, cut_steps=0, safe_for_handoff=False, reason=reason
+        )
         self._tripped = shut, why

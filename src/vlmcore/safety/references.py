@@ -30,7 +30,8 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
     Read what was sent last.
 
     Returns:
-        The command in the order of the space, shape ``[D]``; ``None`` if it is.
+        What the next step follows, in the order of the space, shape ``[D]``; ``None`` if nobody
+        knows. For an offset that is 0, whatever was sent: that was counted from another place.
 
     Raises:
         ContractError: If names are missing or unknown, if it is not one finite number for each
@@ -78,7 +79,7 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
     if space.rotations:
         with np.errstate(all="ignore"):  # what is too large or too small is no rotation
             _check_rotations(reference, space)
-    return reference
+    return _from_the_start(reference, space)
 
 
 def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
@@ -114,6 +115,14 @@ def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
         for name, number in zip(names, numbers, strict=True):
             require_finite(**{f"position[{name!r}]": number})
     return np.array(numbers, np.float64)
+
+
+def _from_the_start(reference: Float64Array, space: ActionSpace) -> Float64Array:
+    """Put 0 where numbers are offsets from where a chunk begins."""
+    is_offset = ~(space.is_target | space.is_change)
+    if not np.count_nonzero(is_offset):
+        return reference
+    return immutable(np.where(is_offset, 0.0, reference))
 
 
 def _numbers_by_name(field: str, known: Mapping[str, Any], names: Sequence[str]) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vlmcore._arrays import BoolArray, Float64Array
-from vlmcore.safety._positions import walk_within
+from vlmcore.safety._positions import walk_offset_within, walk_within
 from vlmcore.safety._rules import Levels, Rules, short_way
 
 __all__ = ["NonFinite", "Remedy", "can_return", "can_stay", "clamp", "hold"]
@@ -21,15 +21,15 @@ class Remedy(enum.Enum):
 
     BLOCK = "block"  # refuse it
     CLAMP = "clamp"  # move each value to the nearest one that keeps the limits
-    HOLD = "hold"  # discard it: stay at the last command, and stop what is driven by changes
+    HOLD = "hold"  # discard it: targets stay at the last command, all else is zero
     REPORT = "report"  # change nothing; as BLOCK, an unsafe chunk does not pass
 
 
 class NonFinite(enum.Enum):
     """What `Remedy.CLAMP` does about a value that is not finite."""
 
-    HOLD = "hold"  # hold the last step in that dimension, and go on
     TRUNCATE = "truncate"  # end the chunk before that step, in all dimensions
+    HOLD = "hold"  # fill: hold the last step in that dimension, and go on
 
 
 def can_return(reference: Float64Array, rules: Rules) -> bool:
@@ -56,11 +56,11 @@ def can_stay(reference: Float64Array, rules: Rules) -> bool:
 
 def hold(rules: Rules, reference: Float64Array | None, horizon: int) -> Float64Array:
     """
-    Stay where the robot is for *horizon* steps: targets stay, changes and rates are zero.
+    Stay where the robot is for *horizon* steps: targets stay, and all else is zero.
 
     Args:
         rules: The rules of the space.
-        reference: The last command, shape ``[D]``; ``None`` only if all dimensions are changes.
+        reference: The last command, shape ``[D]``; ``None`` only if no dimension is a target.
         horizon: How many steps.
 
     Returns:
@@ -90,15 +90,15 @@ def clamp(
     Move each value to the nearest one that keeps the limits, step after step.
 
     What may follow is counted from the last step as it was made here, not as it came. What is not
-    finite, or no rotation, is held: a target stays, a change is zero. Dimensions are independent of
-    each other, but for those of a rotation; only those in *columns* are touched. What overflows on
-    the way is clipped: NumPy's warnings about it are the caller's to silence.
+    finite, or no rotation, is held: a target or an offset stays, a change is zero. Dimensions are
+    independent of each other, but for those of a rotation; only those in *columns* are touched.
+    What overflows on the way is clipped: NumPy's warnings about it are the caller's to silence.
 
     Args:
         values: Actions, shape ``[T, D]``.
         rules: The rules of the space.
         reference: The last command, shape ``[D]``, from which one step leads into the bounds;
-            ``None`` only if all dimensions are changes.
+            ``None`` only if no dimension is a target.
         columns: Which dimensions to clamp, shape ``[D]``.
         position: Where the things are that move, shape ``[P]``; ``None`` only if nothing moves that
             is bound in where it leads.
@@ -115,11 +115,11 @@ def clamp(
             continue
         path = _within(values, rules, at, None if lost is None else lost[:, at])
         made = map(walk, path, start[at].tolist(), rules.max_step[at].tolist())
-        flat = np.array([*chain.from_iterable(made)])
+        flat = np.fromiter(chain.from_iterable(made), np.float64, at.size * len(values))
         out[:, at] = flat.reshape(at.size, len(values)).T
     if rules.positions is not None:
         _clamp_moves(out, values, rules, columns, start=start, position=position)
-    if (chosen := columns[rules.periodic]).any():
+    if rules.periodic.size and (chosen := columns[rules.periodic]).any():
         at = rules.periodic[chosen]
         out[:, at] = _walk_angles(values[:, at], start[at], rules, chosen)
     for each in rules.orientations:
@@ -141,7 +141,10 @@ def _standing_still(values: Float64Array, rules: Rules, start: Float64Array) -> 
 
 
 def _within(
-    values: Float64Array, rules: Rules, at: npt.NDArray[np.intp], lost: Float64Array | float | None
+    values: Float64Array,
+    rules: Rules,
+    at: npt.NDArray[np.intp] | list[int],
+    lost: Float64Array | float | None,
 ) -> list[list[float]]:
     """
     Bring the columns *at* into their bounds, ``[P, T]``; what is not finite becomes *lost*.
@@ -172,17 +175,20 @@ def _clamp_moves(
         out[:, positions.columns[columns[positions.columns]]] = 0.0
         return
     for i, column in enumerate(positions.columns.tolist()):
-        if columns[column]:
-            (path,) = _within(values, rules, positions.columns[i : i + 1], 0.0)
-            out[:, column] = walk_within(
-                path,
-                float(start[column]),
-                float(rules.max_step[column]),
-                at=float(position[i]),
-                low=float(positions.low[i]),
-                high=float(positions.high[i]),
-                per_unit=float(positions.per_unit[i]),
-            )
+        if not columns[column]:
+            continue
+        is_offset, max_step = positions.is_offset[i], float(rules.max_step[column])
+        (path,) = _within(values, rules, [column], math.nan if is_offset else 0.0)
+        at, low, high, per_unit = (
+            float(numbers[i])
+            for numbers in (position, positions.low, positions.high, positions.per_unit)
+        )
+        if is_offset:
+            made = walk_offset_within(path, max_step, at=at, low=low, high=high)
+        else:
+            before = float(start[column])
+            made = walk_within(path, before, max_step, at=at, low=low, high=high, per_unit=per_unit)
+        out[:, column] = made
 
 
 # One dimension at a time and in plain floats: a step needs the one before it, and for as many
@@ -190,7 +196,7 @@ def _clamp_moves(
 
 
 def _walk_target(path: list[float], before: float, max_step: float) -> list[float]:
-    """Keep the steps of a target that is in bounds; where it is NaN it stays."""
+    """Keep the steps of a target or an offset that is in bounds; where it is NaN it stays."""
     made = []
     for value in path:
         if value < (least := before - max_step):

@@ -72,6 +72,7 @@ class SafetySummary:
         changed: Whether what left differed from what came.
         safe_for_handoff: Whether what left was safe.
         reason: Why it was not; ``None`` if it was, or if an older document does not say.
+        cut_steps: Fewer than *execution_horizon*, and 0 unless *changed*.
 
     Raises:
         ContractError: If a field is not as described.
@@ -89,6 +90,7 @@ class SafetySummary:
     changed: bool
     safe_for_handoff: bool
     reason: RefusalReason | None
+    cut_steps: int = 0
 
     def __attrs_post_init__(self) -> None:
         for field in ("embodiment", "action_mode", "policy_source"):
@@ -116,9 +118,17 @@ class SafetySummary:
             require_member(RefusalReason, reason=self.reason)
             if self.safe_for_handoff:
                 raise ContractError("reason", f"got {self.reason} for what is safe, expected None")
+        self._check_cut()
         self._check_counts()
 
     __reduce__ = through_constructor
+
+    def _check_cut(self) -> None:
+        most = self.execution_horizon - 1 if self.changed else 0
+        if type(self.cut_steps) is not int or not 0 <= self.cut_steps <= most:
+            raise ContractError(
+                "cut_steps", f"got {shown(self.cut_steps)}, expected a whole number up to {most}"
+            )
 
     def _check_counts(self) -> None:
         if not isinstance(self.counts, Mapping):
@@ -146,8 +156,8 @@ class SafetyReport:
         action_mode: What the embodiment calls its way of control.
         policy_source: Which policy proposed the chunk.
         input_horizon: How many steps it proposed.
-        execution_horizon: How many of them were looked at. As many leave, or fewer under
-            `NonFinite.TRUNCATE`: ``VettedChunk.horizon`` says how many there are to execute.
+        execution_horizon: How many of them were looked at. As many leave, less *cut_steps*:
+            ``VettedChunk.horizon`` says how many there are to execute.
         action_dim: How many dimensions there are.
         mode: What the gate was to do about violations.
         previous_action_provided: Whether the last command was known.
@@ -155,6 +165,8 @@ class SafetyReport:
         safe_for_handoff: Whether what leaves keeps every limit, from the last command on.
         reason: Why not; ``None`` if it is safe.
         findings: What was found in what came, as arrays; ``None`` if nothing was.
+        cut_steps: How many steps were cut off at the end, from the first one with a value that is
+            not finite on; 0 if none was, or if nothing leaves.
     """
 
     embodiment: str
@@ -169,6 +181,7 @@ class SafetyReport:
     safe_for_handoff: bool
     reason: RefusalReason | None
     findings: Findings | None = attrs.field(repr=False)
+    cut_steps: int = 0
 
     @property
     def counts(self) -> dict[ViolationKind, int]:
@@ -213,4 +226,5 @@ class SafetyReport:
         found = [f"{count} {WORDS[kind]}" for kind, count in self.counts.items() if count]
         size = f"{self.execution_horizon} x {self.action_dim}"
         first = f"; first: {self.violations[0]}" if found else ""
-        return f"{self.policy_source}, {size} values: {', '.join(found) or 'all kept'}{first}"
+        cut = f"; {self.cut_steps} steps cut off" if self.cut_steps else ""
+        return f"{self.policy_source}, {size} values: {', '.join(found) or 'all kept'}{first}{cut}"

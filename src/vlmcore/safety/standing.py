@@ -18,8 +18,9 @@ def stand_still(space: ActionSpace, *, last_command: Any) -> Float64Array:
     """
     Give the action that ``Remedy.HOLD`` sends; it is not vetted.
 
-    Targets stay at the last command, changes and rates are zero, and what has levels is at the
-    nearest. A torque that is declared as a target stays as well, and goes on pushing.
+    Targets stay at the last command, changes, rates, offsets and torques are zero, and what has
+    levels is at the nearest. A torque of zero lets go, and what nothing else holds up falls. One
+    that is declared as a target stays, and goes on pushing.
 
     Args:
         space: What may be commanded.

@@ -66,7 +66,8 @@ class VettedChunk:
         limits_source: Where the limits come from; ``None`` if the gate was given a space, and
             nobody said.
         space_digest: SHA-256 of the action space that was vetted against.
-        last_command: What the first step follows, shape ``[D]``; ``None`` if it was not needed.
+        last_command: What the first step follows, shape ``[D]``, 0 for offsets from where the chunk
+            begins; ``None`` if it was not needed.
         position: Where the things were that move, by name; ``None`` if that was not needed.
     """
 
@@ -247,7 +248,7 @@ class VettedChunk:
             rounded = round_inward(self.values, rules.low, rules.high)
             left = self._wrong_with(rounded)
             if left is not None and left.reached is not None and rules.positions is not None:
-                at = rules.positions.columns
+                at = rules.positions.columns[~rules.positions.is_offset]
                 rounded[:, at] = round_sums(self.values[:, at], rules.low[at], rules.high[at])
                 left = self._wrong_with(rounded)
         if left is not None and left.kinds - {ViolationKind.REFERENCE_OUT_OF_BOUNDS}:

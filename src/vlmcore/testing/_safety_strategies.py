@@ -39,20 +39,22 @@ def safety_summaries(draw: st.DrawFn) -> SafetySummary:
     """
     steps = draw(st.integers(1, _LIMITS.max_horizon))
     kinds = st.sampled_from(ViolationKind)
-    is_safe = draw(st.booleans())
+    is_safe, is_changed = draw(st.booleans()), draw(st.booleans())
+    looked_at = draw(st.integers(1, steps))
     return SafetySummary(
         embodiment=draw(names() | st.just("")),
         action_mode=draw(names() | st.just("")),
         policy_source=draw(names()),
         input_horizon=steps,
-        execution_horizon=draw(st.integers(1, steps)),
+        execution_horizon=looked_at,
         action_dim=draw(st.integers(1, _LIMITS.max_actions)),
         mode=draw(st.sampled_from(Remedy)),
         previous_action_provided=draw(st.booleans()),
         counts=draw(st.dictionaries(kinds, st.integers(0, 1000))),
-        changed=draw(st.booleans()),
+        changed=is_changed,
         safe_for_handoff=is_safe,
         reason=None if is_safe else draw(st.none() | st.sampled_from(RefusalReason)),
+        cut_steps=draw(st.integers(0, looked_at - 1)) if is_changed else 0,
     )
 
 

@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 _LIMITS = ContractLimits()
+_FROM_ZERO = tuple(reference for reference in Reference if not reference.is_target)
 
 
 @st.composite
@@ -66,9 +67,9 @@ def action_dims(
     draw: st.DrawFn, *, name: str | None = None, rate_hz: float = _LIMITS.max_rate_hz
 ) -> ActionDim:
     """
-    Dimensions of every kind: targets, changes and rates, periodic ones, and ones with levels.
+    Dimensions of every `Reference`, some of them periodic, and some with levels.
 
-    Some changes and rates bound the position that they lead to, and others have levels.
+    Some of those that lead somewhere bound the position that they lead to.
 
     Args:
         draw: Given by hypothesis.
@@ -80,15 +81,15 @@ def action_dims(
         >>> find(action_dims(), lambda dim: dim.period is not None).reference
         <Reference.ABSOLUTE: 'absolute'>
     """
-    kind = draw(st.sampled_from(("range", "change", "periodic", "levels")))
+    kind = draw(st.sampled_from(("range", "from zero", "periodic", "levels")))
     fields: dict[str, Any] = {"name": draw(names()) if name is None else name}
     fields["unit"] = draw(st.sampled_from(("", "rad", "m", "m/s")))
     step = draw(st.floats(1e-5, 1e3))
     fields["max_rate" if draw(st.booleans()) else "max_step"] = step
-    if kind == "change":
-        fields["reference"] = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))
+    if kind == "from zero":
+        fields["reference"] = draw(st.sampled_from(_FROM_ZERO))
         low, high = -draw(st.floats(0.0, 1e3)), draw(st.floats(1e-3, 1e3))
-        if draw(st.booleans()):
+        if fields["reference"].leads_somewhere and draw(st.booleans()):
             fields["position_low"] = draw(finite_numbers(1e3))
             fields["position_high"] = fields["position_low"] + draw(st.floats(1e-3, 1e3))
     elif kind == "periodic":
@@ -110,8 +111,9 @@ def _levels(
     """Put levels into *fields*, so that another one can be reached, and give their range."""
     levels = {low, high, *draw(st.lists(st.floats(low, high), max_size=3))}
     if draw(st.booleans()):
-        fields["reference"] = draw(st.sampled_from((Reference.DELTA, Reference.VELOCITY)))
+        fields["reference"] = draw(st.sampled_from(_FROM_ZERO))
         levels.add(0.0)
+    if fields.get("reference", Reference.ABSOLUTE).is_change:
         nearest = min(abs(level) for level in levels if level)
     else:
         nearest = min(after - before for before, after in pairwise(sorted(levels)))
@@ -159,7 +161,7 @@ def embodiments(draw: st.DrawFn, *, max_dims: int = 6) -> Embodiment:
     """
     cameras = [draw(camera_specs(name=name)) for name in draw(some_names(1, 3))]
     modes = st.sampled_from(
-        ("absolute joint position", "delta pose", "not delta", "Joint VELOCITY", "")
+        ("absolute joint position", "delta pose", "not delta", "Joint VELOCITY", "torque", "")
     )
     return Embodiment(
         name=draw(names()),

@@ -50,7 +50,7 @@ def example_observation(
     """
     require_count(frames=frames)
     names, cameras, dims = _said_by(expected)
-    targets = {dim.name: _target(dim) for dim in dims if not dim.reference.is_change}
+    targets = {dim.name: _target(dim) for dim in dims if dim.reference.is_target}
     return Observation(
         instruction=instruction,
         state=[targets.get(name, 0.0) for name in names],

@@ -249,9 +249,9 @@ def _failure(check: PolicyCheck, **arguments: Any) -> PolicyCheckError | None:
 def _last_command(observation: Observation, embodiment: Embodiment) -> dict[str, float] | None:
     state = dict(zip(embodiment.state_names, observation.state.tolist(), strict=True))
     dims = embodiment.actions.dims
-    if any(dim.name not in state for dim in dims if not dim.reference.is_change):
+    if any(dim.name not in state for dim in dims if dim.reference.is_target):
         return None
-    return {dim.name: 0.0 if dim.reference.is_change else state[dim.name] for dim in dims}
+    return {dim.name: state[dim.name] if dim.reference.is_target else 0.0 for dim in dims}
 
 
 def _require_fits(observation: Observation, embodiment: Embodiment | None) -> None:

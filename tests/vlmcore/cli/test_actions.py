@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rotation_cases import turn, wrist
-from safety_cases import GRIPPER, SLIDE, chunk, joint, space
+from safety_cases import GRIPPER, OFFSET, SLIDE, TORQUE, chunk, joint, space
 from vlmcore.cli import main
 from vlmcore.contracts.actions import ActionStep
 from vlmcore.contracts.documents import (
@@ -136,7 +136,7 @@ def test_a_chunk_that_is_cut_says_how_much_of_it_is_left(check, files, tmp_path)
     """
     lost = tmp_path / "lost.json"
     lost.write_text("[[0.05, 0.0], [0.1, NaN], [0.1, 0.0]]")
-    words = ("--mode", "clamp", "--non-finite", "truncate", "--allow-nan", "--previous", "0,0")
+    words = ("--mode", "clamp", "--allow-nan", "--previous", "0,0")
     done = check(lost, *words, "-o", files.out)
 
     assert 0 == done.code
@@ -145,6 +145,19 @@ def test_a_chunk_that_is_cut_says_how_much_of_it_is_left(check, files, tmp_path)
         "  0 of 2 values are others than those that came",
     ] == done.out.splitlines()[1:3]
     assert [[0.05, 0.0]] == json.loads(files.out.read_text())["actions"]
+    assert 2 == json.loads(check(lost, *words, "--json").out)["cut_steps"]
+    assert done.out == check(lost, *words, "--non-finite", "truncate").out
+
+
+def test_a_chunk_is_filled_where_that_is_asked_for(check, files, tmp_path) -> None:
+    """
+    The step before is sent again in the dimension that is lost, and the chunk goes on.
+    """
+    lost = tmp_path / "lost.json"
+    lost.write_text("[[0.05, 0.0], [0.1, NaN], [0.1, 0.0]]")
+    words = ("--mode", "clamp", "--non-finite", "hold", "--allow-nan", "--previous", "0,0")
+    assert 0 == check(lost, *words, "-o", files.out).code
+    assert [[0.05, 0.0], [0.1, 0.0], [0.1, 0.0]] == json.loads(files.out.read_text())["actions"]
 
 
 def test_a_chunk_of_which_nothing_is_left_is_refused_in_words(check, tmp_path) -> None:
@@ -153,7 +166,7 @@ def test_a_chunk_of_which_nothing_is_left_is_refused_in_words(check, tmp_path) -
     """
     lost = tmp_path / "lost.json"
     lost.write_text("[[NaN, 0.0], [0.1, 0.0]]")
-    words = ("--mode", "clamp", "--non-finite", "truncate", "--allow-nan", "--previous", "0,0")
+    words = ("--mode", "clamp", "--allow-nan", "--previous", "0,0")
     done = check(lost, *words)
 
     assert 5 == done.code
@@ -162,12 +175,15 @@ def test_a_chunk_of_which_nothing_is_left_is_refused_in_words(check, tmp_path) -
 
 def test_to_cut_a_chunk_takes_the_mode_that_changes_it(check, files) -> None:
     """
-    The complaint names the option.
+    The complaint names the options as they were typed, and no names of Python.
     """
-    done = check(files.safe, "--non-finite", "truncate")
+    for mode in ("block", "hold", "report"):
+        done = check(files.safe, "--mode", mode, "--non-finite", "truncate")
+        told = f"--non-finite: got truncate with --mode {mode}, expected --mode clamp, which alone"
 
-    assert 2 == done.code
-    assert "--non-finite: " in done.err
+        assert 2 == done.code
+        assert told in done.err
+        assert "NonFinite" not in done.err
 
 
 @pytest.mark.parametrize("mode", ["block", "clamp", "hold", "report"])
@@ -212,8 +228,29 @@ def test_a_chunk_of_changes_is_safe_without_a_last_command_and_that_is_said(comm
     done = command("actions", "check", files.safe, "--embodiment", files.robot)
 
     assert 0 == done.code
-    assert "is unknown: changes and rates were taken to start from zero" in done.out
+    assert "is unknown: what is no target was taken to start from zero" in done.out
     assert "no target is safe" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("dim", "words"),
+    [
+        (SLIDE, "step 0, 'dx': speeds up by 0.5, at most 0.02 is allowed"),
+        (OFFSET, "step 0, 'o': moves by 0.5, at most 0.1 is allowed"),
+        (attrs.evolve(TORQUE, max_step=0.2), "step 0, 't': grows by 0.5 N m, at most 0.2 N m is"),
+    ],
+)
+def test_a_step_is_told_in_the_words_of_what_it_is(command, files, dim, words) -> None:
+    """
+    An offset moves, a change speeds up, a torque grows.
+    """
+    robot = attrs.evolve(ROBOT, actions=space(dim))
+    files.robot.write_text(embodiment_to_json(robot))
+    files.unsafe.write_text("[[0.5]]")
+    done = command(
+        "actions", "check", files.unsafe, "--embodiment", files.robot, "--previous", "zero"
+    )
+    assert (5, True) == (done.code, words in done.out)
 
 
 @pytest.mark.parametrize(
@@ -556,12 +593,26 @@ def test_the_file_itself_can_be_replaced_and_nothing_else_is_left(check, files) 
 )
 def test_an_output_that_cannot_be_written_is_exit_code_1(check, files, output, problem) -> None:
     """
-    The verdict is told all the same.
+    It is looked at first: the verdict was told, and then that its result was lost.
     """
+    before = sorted(files.folder.iterdir())
     done = check(files.safe, "-o", files.folder / output)
 
-    assert (1, True) == (done.code, done.out.startswith("safe: "))
+    assert (1, "") == (done.code, done.out)
     assert problem in done.err
+    assert before == sorted(files.folder.iterdir())
+
+
+@pytest.mark.parametrize("work", ["check", "plot"])
+def test_a_place_to_write_to_is_looked_at_before_anything_is_read(command, files, work) -> None:
+    """
+    A recording of a gigabyte was read first.
+    """
+    words = ("-o", "/nonexistent/x", "--embodiment", files.robot)
+    done = command("actions", work, files.folder / "no.json", *words)
+
+    assert (1, "") == (done.code, done.out)
+    assert done.err.startswith("vlmcore: /nonexistent/x: its folder, '/nonexistent', does not")
 
 
 def test_what_may_be_executed_is_written_though_nobody_reads_the_verdict(child, files) -> None:

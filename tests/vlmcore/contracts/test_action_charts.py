@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from safety_cases import JOINT, chunk, gate, joint, space
+from safety_cases import JOINT, OFFSET, chunk, gate, joint, space
 from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts.presets import PRESETS
 from vlmcore.errors import ContractError
@@ -43,6 +43,17 @@ def test_a_plot_is_a_figure_with_the_values() -> None:
     made = chunk([[0.1], [0.2]]).plot(space=space(JOINT), last_command={"x": 0.05})
     line = next(line for line in made.axes[0].lines if len(line.get_xdata()) == 3)
     assert ([-1, 0, 1], [0.05, 0.1, 0.2]) == (list(line.get_xdata()), list(line.get_ydata()))
+
+
+def test_an_offset_is_drawn_from_zero_whatever_was_sent_before_it() -> None:
+    """
+    The last one was counted from where another chunk began.
+    """
+    made = chunk([[0.1, 0.1]], "o", "x")
+    fields: dict[str, Any] = {"title": "", "report": None, "last_command": [0.4, 0.4]}
+    known = chart_of(made.values, made.names, space=space(OFFSET, JOINT), **fields)
+    plain = chart_of(made.values, made.names, space=None, **fields)
+    assert ([0.0, 0.4], [0.4, 0.4]) == (known.before.tolist(), plain.before.tolist())
 
 
 def test_steps_after_the_execution_horizon_were_not_looked_at() -> None:

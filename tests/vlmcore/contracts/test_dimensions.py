@@ -19,9 +19,12 @@ JOINT: dict[str, Any] = {"name": "j", "unit": "rad", "low": -1.0, "high": 2.0, "
 
 def test_which_references_stand_still_at_zero() -> None:
     """
-    A target of zero moves the robot; a change or a rate of zero stops it.
+    A target of zero moves the robot; a change, a rate or a torque of zero stops it; an offset of
+    zero goes back to where the chunk began.
     """
-    assert [False, True, True] == [reference.is_change for reference in Reference]
+    stopping = {Reference.DELTA, Reference.VELOCITY, Reference.TORQUE}
+    assert stopping == {reference for reference in Reference if reference.is_change}
+    assert {Reference.ABSOLUTE} == {reference for reference in Reference if reference.is_target}
 
 
 def test_numbers_become_plain_floats() -> None:
@@ -219,7 +222,7 @@ def test_changes_and_rates_may_say_where_they_may_lead(reference: Reference) -> 
         ),
         (
             {"levels": (-1, 0, 1)},
-            "position_low: got 1 with levels for 'x', expected none: only changes and rates that",
+            "position_low: got 1 with levels for 'x', expected none: only changes, rates and",
         ),
     ],
     ids=repr,
@@ -265,3 +268,34 @@ def test_every_dimension_can_be_made_from_its_fields(dim: ActionDim) -> None:
     """
     assert dim == ActionDim(**attrs.asdict(dim))
     assert hash(dim) == hash(ActionDim(**attrs.asdict(dim)))
+
+
+@pytest.mark.parametrize("reference", [each for each in Reference if not each.is_target])
+def test_what_is_no_target_may_be_zero_and_does_not_come_round(reference: Reference) -> None:
+    """
+    Standing still must be possible, and only a target is an angle or one number of a rotation.
+    """
+    fields = {**JOINT, "reference": reference}
+    with pytest.raises(ContractError, match=r"^low: .* expected a range with 0 in it"):
+        ActionDim(**{**fields, "low": 0.5})
+    with pytest.raises(ContractError, match=r"^levels: .* expected 0 among them"):
+        ActionDim(**{**fields, "levels": (-1.0, 2.0)})
+    with pytest.raises(ContractError, match=r"^period"):
+        ActionDim(**{**fields, "low": -1.5, "high": 1.5, "period": 3.0})
+    with pytest.raises(ContractError, match=r"^rotation"):
+        ActionDim(**{**fields, "max_step": None, "rotation": "hand"})
+
+
+@pytest.mark.parametrize("reference", Reference)
+def test_what_leads_somewhere_may_be_bound_in_it(reference: Reference) -> None:
+    """
+    A target says itself where it leads, and a torque does not say it.
+    """
+    fields = {**JOINT, "reference": reference, "position_low": 0.0, "position_high": 1.0}
+    leads = reference in {Reference.DELTA, Reference.VELOCITY, Reference.CHUNK_RELATIVE}
+    assert leads is reference.leads_somewhere
+    if leads:
+        assert 1.0 == ActionDim(**fields).position_high
+    else:
+        with pytest.raises(ContractError, match=r"^position_low"):
+            ActionDim(**fields)

@@ -175,7 +175,8 @@ def test_a_mode_that_speaks_of_a_limit_does_not_make_targets_rates_or_changes(mo
 
     assert {
         "$.action_mode": f"got {mode!r}, which can be read in two ways: say in action_references "
-        "what these are, absolute, delta or velocity: dx, dy, dz, drx, dry, drz"
+        "what these are, one of absolute, delta, chunk_relative, velocity, torque: "
+        "dx, dy, dz, drx, dry, drz"
     } == faults_of(embodiment_from_document, said)
     loaded = embodiment_from_document(said | {"action_references": references})
     assert {Reference.ABSOLUTE} == {dim.reference for dim in loaded.actions.dims}
@@ -189,7 +190,7 @@ def test_what_is_left_unsaid_of_a_doubtful_mode_is_named() -> None:
     some = dict.fromkeys(("dx", "dy", "drx", "dry", "drz"), "delta")
     said = robot(action_mode="delta, no absolute", action_references=some)
     assert faults_of(embodiment_from_document, said)["$.action_mode"].endswith(
-        "delta or velocity: dz"
+        "velocity, torque: dz"
     )
 
 
@@ -266,7 +267,7 @@ def test_all_faults_are_told_at_once_each_with_its_place() -> None:
         "$.action_periods.nobody": "is not one of action_names",
         "$.action_position_max.dy": "got None for 'dy', expected both or neither",
         "$.action_position_min.gripper": "got 0 with Reference.ABSOLUTE for 'gripper', expected "
-        "none: only changes and rates that can take every value add up to a position",
+        "none: only changes, rates and offsets that can take every value add up to a position",
         "$.action_position_min.someone": "is not one of action_names",
         "$.camera_sizes.side": "is not one of camera_names",
     } == faults_of(embodiment_from_document, wrong)
@@ -652,3 +653,32 @@ def test_keys_that_are_no_text_are_faults(read: Callable[[Any], Any], document: 
     A reader of YAML gives numbers, dates and nothing as keys; JSON knows text alone.
     """
     assert {"$": "got the key 1, expected text"} == faults_of(read, {**document, 1: 2})
+
+
+@pytest.mark.parametrize("mode", ["joint torque", "chunk relative joint offsets", "effort"])
+def test_free_text_of_old_makes_no_torques_and_no_offsets(mode: str) -> None:
+    """
+    Documents of old load unchanged: action_mode is free text, and action_references says it.
+    """
+    loaded = embodiment_from_document(robot(action_mode=mode))
+    assert {Reference.ABSOLUTE} == {dim.reference for dim in loaded.actions.dims}
+
+
+@pytest.mark.parametrize("mode", ["joint torque", "delta", ""])
+@pytest.mark.parametrize("reference", [Reference.CHUNK_RELATIVE, Reference.TORQUE])
+def test_offsets_and_torques_are_said_by_name_whatever_the_mode_is(
+    mode: str, reference: Reference
+) -> None:
+    """
+    And come back exactly; offsets with where they may lead.
+    """
+    name = robot()["action_names"][0]
+    said = robot(action_mode=mode, action_references={name: reference.value})
+    if reference.leads_somewhere:
+        said |= {"action_position_min": {name: -1.0}, "action_position_max": {name: 1.0}}
+    loaded = embodiment_from_document(said)
+    written = embodiment_to_document(loaded)
+
+    assert reference is loaded.actions.dims[0].reference
+    assert reference.value == written["action_references"][name]
+    assert loaded == embodiment_from_document(written)

@@ -29,7 +29,7 @@ from vlmcore.rollout.episode_reader import EpisodeReader
 from vlmcore.rollout.episode_writer import EpisodeWriter
 from vlmcore.rollout.episodes import EpisodeHeader
 from vlmcore.rollout.replay import Replay, replay
-from vlmcore.safety import NonFinite, Remedy, SafetyGate, VettedChunk, ViolationKind
+from vlmcore.safety import Remedy, SafetyGate, VettedChunk, ViolationKind
 from vlmcore.safety.latch import SafetyLatch
 from vlmcore.testing.contract_strategies import hostile_actions
 
@@ -289,7 +289,7 @@ def test_a_chunk_that_was_cut_off_is_recorded_and_replayed_as_it_left(tmp_path: 
     """
     It has fewer steps than the report looked at, and no more are sent than left.
     """
-    gate = attrs.evolve(GATE, non_finite=NonFinite.TRUNCATE)
+    gate = attrs.evolve(GATE, non_finite=None)
     chunk = proposal([[0.05, 0.0], [0.1, 0.0], [0.15, np.nan], [0.2, 0.0]])
     came = outcome(chunk, HERE, gate)
     assert isinstance(came, VettedChunk)
@@ -304,6 +304,6 @@ def test_a_chunk_that_was_cut_off_is_recorded_and_replayed_as_it_left(tmp_path: 
     assert [0.1, 0.0] == again.last_command.tolist()
     with pytest.raises(ContractError, match=r"^vetted: got shape"):
         attrs.evolve(recorded, vetted=np.zeros((5, 2)))
-    unchanged = attrs.evolve(recorded.report, changed=False)
+    unchanged = attrs.evolve(recorded.report, changed=False, cut_steps=0)
     with pytest.raises(ContractError, match=r"^vetted: got shape"):
         attrs.evolve(recorded, report=unchanged)

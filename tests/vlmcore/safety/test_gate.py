@@ -302,8 +302,12 @@ def test_the_limits_of_a_space_come_from_nowhere_until_somebody_says_where() -> 
         ),
         (SafetyGate(space=space(JOINT)), "<SafetyGate of a space: 1 dimension at 20 Hz, block>"),
         (
-            SafetyGate(space=space(JOINT), remedy=Remedy.CLAMP, non_finite=NonFinite.TRUNCATE),
-            "<SafetyGate of a space: 1 dimension at 20 Hz, clamp and truncate>",
+            SafetyGate(space=space(JOINT), remedy=Remedy.CLAMP, non_finite=NonFinite.HOLD),
+            "<SafetyGate of a space: 1 dimension at 20 Hz, clamp, NaN held>",
+        ),
+        (
+            SafetyGate(space=space(JOINT), remedy=Remedy.HOLD, non_finite=NonFinite.HOLD),
+            "<SafetyGate of a space: 1 dimension at 20 Hz, hold>",
         ),
     ],
 )
@@ -428,27 +432,26 @@ def test_a_space_alone_has_no_name_and_no_mode() -> None:
     assert ("", "") == (report.embodiment, report.action_mode)
 
 
-CUT = {"remedy": Remedy.CLAMP, "non_finite": NonFinite.TRUNCATE}
-
-
 @pytest.mark.parametrize("lost", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("remedied", [False, True])
-def test_any_non_finite_value_truncates_the_chunk_there_where_that_is_asked_for(
+def test_any_non_finite_value_truncates_the_chunk_there_and_the_report_says_what_was_cut(
     lost: float, *, remedied: bool
 ) -> None:
     """
     Any non-finite value truncates the chunk there, in whichever dimension: the rest is a prefix.
     """
-    made = gate(JOINT, joint(name="y"), **CUT)
+    made = gate(JOINT, joint(name="y"), remedy=Remedy.CLAMP)
     path = np.array([[0.05, 0.9 if remedied else 0.1], [0.1, 0.15], [0.15, 0.2], [0.2, 0.25]])
     path[2, 1] = lost
     came = made.vet(chunk(path, "x", "y"), last_command=[0.0, 0.0])
 
-    assert (2, 4, True) == (
+    assert (2, 4, 2, True) == (
         came.horizon,
         came.report.execution_horizon,
+        came.report.cut_steps,
         came.report.changed,
     )
+    assert str(came.report).endswith("; 2 steps cut off")
     assert 1 == came.report.counts[ViolationKind.NON_FINITE]
     assert (4, 2) == came.report.marks().shape
     expected = path[:2].tolist() if not remedied else [[0.05, 0.1], [0.1, 0.15]]
@@ -463,7 +466,7 @@ def test_steps_that_keep_every_limit_are_cut_off_and_not_clamped() -> None:
     """
     ramp = np.float32(0.1) * np.arange(1, 6, dtype=np.float32)
     ramp[4] = np.nan
-    came = gate(**CUT).vet(chunk(ramp[:, None]), last_command=[0.0])
+    came = gate(remedy=Remedy.CLAMP).vet(chunk(ramp[:, None]), last_command=[0.0])
     assert ramp[:4].tobytes() == came.as_float32().tobytes()
 
 
@@ -472,10 +475,30 @@ def test_nothing_leaves_if_the_first_step_is_not_finite_and_the_chunk_ends_there
     A chunk without steps is none.
     """
     with pytest.raises(UnsafeActionError) as error:
-        gate(**CUT).vet(chunk([[math.nan], [0.0]]), last_command=[0.0])
+        gate(remedy=Remedy.CLAMP).vet(chunk([[math.nan], [0.0]]), last_command=[0.0])
     report = error.value.report
     assert "nothing_left" == error.value.reason
-    assert (False, False) == (report.changed, report.safe_for_handoff)
+    assert (False, 0, False) == (report.changed, report.cut_steps, report.safe_for_handoff)
+
+
+def test_a_chunk_that_was_cut_off_is_still_unchecked_without_a_last_command() -> None:
+    """
+    What is before the first NaN starts from nobody knows where.
+    """
+    error = refused([[0.0], [math.nan]], last_command=None, remedy=Remedy.CLAMP)
+    assert "first_step_unchecked" == error.reason
+    assert 0 == error.report.cut_steps
+
+
+def test_a_gate_that_is_made_to_clamp_cuts_off_unless_it_was_told_to_fill() -> None:
+    """
+    A default that depends on the remedy would have filled, once the remedy was another.
+    """
+    lost = chunk([[0.05], [math.nan]])
+    made = attrs.evolve(gate(), remedy=Remedy.CLAMP)
+    assert (1, None) == (made.vet(lost, last_command=[0.0]).horizon, made.non_finite)
+    filling = attrs.evolve(gate(non_finite=NonFinite.HOLD), remedy=Remedy.CLAMP)
+    assert 2 == filling.vet(lost, last_command=[0.0]).horizon
 
 
 def test_only_clamp_lets_a_part_of_a_chunk_pass() -> None:
@@ -487,14 +510,16 @@ def test_only_clamp_lets_a_part_of_a_chunk_pass() -> None:
             gate(remedy=remedy, non_finite=NonFinite.TRUNCATE)
     with pytest.raises(ContractError, match=r"^non_finite"):
         gate(remedy=Remedy.CLAMP, non_finite="truncate")
-    assert NonFinite.TRUNCATE is pickle.loads(pickle.dumps(gate(**CUT))).non_finite
+    for way in (None, *NonFinite):
+        made = gate(remedy=Remedy.CLAMP, non_finite=way)
+        assert way is pickle.loads(pickle.dumps(made)).non_finite
 
 
 def test_what_was_cut_off_is_drawn_as_far_as_it_goes() -> None:
     """
     The marks and what was proposed are of more steps than left.
     """
-    came = gate(**CUT).vet(chunk([[0.9], [0.2], [math.nan]]), last_command=[0.0])
+    came = gate(remedy=Remedy.CLAMP).vet(chunk([[0.9], [0.2], [math.nan]]), last_command=[0.0])
     chart = came._chart()
     assert (2, 2) == (len(chart.values), len(chart.marks))
     assert "Vetted" in came._repr_html_()

@@ -20,7 +20,7 @@ from vlmcore.contracts.actions import Stream
 from vlmcore.contracts.embodiment import ActionDim
 from vlmcore.contracts.presets import PRESETS
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety import RefusalReason, Remedy, SafetyGate, ViolationKind
+from vlmcore.safety import NonFinite, RefusalReason, Remedy, SafetyGate, ViolationKind
 
 NAN = math.nan
 
@@ -38,15 +38,30 @@ def test_nan_falls_back_to_the_last_good_step_not_to_the_chunk_start() -> None:
     """
     [0.5, NaN, 0.5] with previous 0.9 and delta 0.5 becomes [0.5, 0.9, 0.5]; it is [0.5, 0.5, 0.5].
     """
-    held = vetted([[0.5], [NAN], [0.5]], last_command=[0.9], dims=(joint(0.5),))
-    assert [0.5, 0.5, 0.5] == held
+    came, known = [[0.5], [NAN], [0.5]], {"last_command": [0.9], "dims": (joint(0.5),)}
+    assert [0.5, 0.5, 0.5] == vetted(came, non_finite=NonFinite.HOLD, **known)
+
+
+@pytest.mark.parametrize("lost", [NAN, math.inf, -math.inf])
+def test_any_non_finite_value_truncates_the_chunk_there_unless_the_user_asks_for_fill(
+    lost: float,
+) -> None:
+    """
+    Any non-finite value truncates the chunk there (executable prefix) unless the user asks for
+    fill. The remedy to hold asks for it, of the whole chunk.
+    """
+    came, known = [[0.5], [lost], [0.5]], {"last_command": [0.9], "dims": (joint(0.5),)}
+    assert [0.5] == vetted(came, **known)
+    assert [0.5] == vetted(came, non_finite=NonFinite.TRUNCATE, **known)
+    assert [0.9, 0.9, 0.9] == vetted(came, remedy=Remedy.HOLD, **known)
 
 
 def test_nan_is_held_at_what_was_vetted_not_at_what_came() -> None:
     """
     NaN holds the last validated step: it was clamped, and that is where the robot is.
     """
-    assert [0.1, 0.1, 0.2] == pytest.approx(vetted([[0.9], [math.inf], [0.9]], last_command=[0.0]))
+    held = vetted([[0.9], [math.inf], [0.9]], last_command=[0.0], non_finite=NonFinite.HOLD)
+    assert [0.1, 0.1, 0.2] == pytest.approx(held)
 
 
 @pytest.mark.parametrize("remedy", [Remedy.BLOCK, Remedy.REPORT, Remedy.CLAMP])
@@ -185,8 +200,9 @@ def test_a_binary_gripper_has_hysteresis() -> None:
     Binary dims are snapped by thresholds with hysteresis (open < 0.4, close > 0.6).
     """
     closing = [[0.4], [0.5], [0.6], [0.6000001], [0.5], [0.4], [0.3999999], [0.5], [NAN]]
-    assert [0, 0, 0, 1, 1, 1, 0, 0, 0] == vetted(closing, last_command=[0], dims=(GRIPPER,))
-    assert [1, 0] == vetted([[NAN], [0.37]], last_command=[1], dims=(GRIPPER,))
+    fill = {"dims": (GRIPPER,), "non_finite": NonFinite.HOLD}
+    assert [0, 0, 0, 1, 1, 1, 0, 0, 0] == vetted(closing, last_command=[0], **fill)
+    assert [1, 0] == vetted([[NAN], [0.37]], last_command=[1], **fill)
 
 
 def test_actions_named_y_x_are_not_relabelled_x_y() -> None:
@@ -267,7 +283,7 @@ def test_extremes_are_found_and_clamped(extreme) -> None:
     Extremes: 1e39 (-> inf) accepted as actions. They are found: beyond float32, beyond any bound.
     """
     assert 1 <= refused(extreme, last_command=[0.0]).report.total
-    assert abs(vetted(extreme, last_command=[0.0])[0]) <= 0.1
+    assert abs(vetted(extreme, last_command=[0.0], non_finite=NonFinite.HOLD)[0]) <= 0.1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from safety_cases import JOINT, chunk
 from vlmcore._rotations import angle_between, to_quaternions
 from vlmcore.contracts.rotations import RotationForm, RotationGroup
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety import Remedy, SafetyGate, ViolationKind
+from vlmcore.safety import NonFinite, Remedy, SafetyGate, ViolationKind
 from vlmcore.safety._orientations import Orientation, find_turns
 
 NAN, INF = math.nan, math.inf
@@ -22,10 +22,11 @@ STILL = [0.0, 0.0, 0.0, 1.0]
 
 
 def clamp(*rows: Any, space: Any = None, start: Any = None) -> Any:
-    """Clamp rotations, from no rotation on."""
+    """Clamp rotations, from no rotation on, and hold the last one where there is none."""
     space = wrist() if space is None else space
     start = turn(0, space.rotations[0].form) if start is None else start
-    return SafetyGate(space=space, remedy=Remedy.CLAMP).vet(turning(*rows), last_command=start)
+    gate = SafetyGate(space=space, remedy=Remedy.CLAMP, non_finite=NonFinite.HOLD)
+    return gate.vet(turning(*rows), last_command=start)
 
 
 def found(*rows: Any, space: Any = None, start: Any = STILL) -> dict[str, int]:
@@ -260,7 +261,7 @@ def test_a_rotation_at_its_bound_may_be_said_in_float32(remedy: Remedy) -> None:
     Half a turn in float32 is above pi: it is held at the bound.
     """
     space = wrist(AXIS_ANGLE, low=-math.pi, high=math.pi)
-    gate = SafetyGate(space=space, remedy=remedy)
+    gate = SafetyGate(space=space, remedy=remedy, non_finite=NonFinite.HOLD)
     last = np.array([0, 0, math.pi], np.float32)
     came = gate.vet(turning([0, 0, NAN], [0, 0, NAN]), last_command=last)
     assert [[0.0, 0.0, math.pi]] * 2 == came.values.tolist()

@@ -13,7 +13,15 @@ import pytest
 from safety_cases import JOINT, SLIDE, chunk, space
 from vlmcore.contracts.embodiment import ActionDim, Reference
 from vlmcore.errors import ContractError, UnsafeActionError
-from vlmcore.safety import RefusalReason, Remedy, SafetyGate, SafetyReport, ViolationKind, audit
+from vlmcore.safety import (
+    NonFinite,
+    RefusalReason,
+    Remedy,
+    SafetyGate,
+    SafetyReport,
+    ViolationKind,
+    audit,
+)
 from vlmcore.safety._float32 import round_sums
 from vlmcore.safety._positions import Positions, walk_within
 
@@ -41,8 +49,8 @@ def vetted(
     dim: ActionDim = MOVED,
     remedy: Remedy = Remedy.CLAMP,
 ) -> list[float]:
-    """Vet one dimension, and list what left."""
-    gate = SafetyGate(space=space(dim), remedy=remedy)
+    """Vet one dimension, fill where a value is lost, and list what left."""
+    gate = SafetyGate(space=space(dim), remedy=remedy, non_finite=NonFinite.HOLD)
     column = np.array(values)[:, np.newaxis]
     position = None if at is None else {dim.name: at}
     came = gate.vet(chunk(column, dim.name), last_command=[0.0], position=position)

@@ -10,7 +10,7 @@ import pytest
 
 from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, chunk, joint, refused, space, vetted
 from vlmcore.contracts.embodiment import ActionDim, Reference
-from vlmcore.safety import Remedy, SafetyGate
+from vlmcore.safety import NonFinite, Remedy, SafetyGate
 from vlmcore.safety._rules import Rules
 from vlmcore.safety.remedies import can_return, can_stay, clamp, hold
 
@@ -281,7 +281,8 @@ def test_a_gripper_measured_between_its_levels_reaches_what_is_a_step_away(
     """
     dim = ActionDim(name="x", low=-1, high=1, levels=(0.0, 0.5, 1.0), max_step=0.5)
     rows = [[value] for value in values]
-    assert expected == vetted(rows, last_command=[start], dims=(dim,))
+    fill = NonFinite.HOLD
+    assert expected == vetted(rows, last_command=[start], dims=(dim,), non_finite=fill)
 
 
 def test_a_gripper_that_is_a_step_from_no_level_is_refused() -> None:
@@ -317,7 +318,8 @@ def test_a_robot_at_its_limit_may_say_so_in_float32(remedy: Remedy, dim: ActionD
     assert [math.pi] == calm.values.ravel().tolist()
     if remedy in (Remedy.CLAMP, Remedy.HOLD):
         lost = [[NAN], [NAN]]
-        assert [math.pi] * 2 == vetted(lost, last_command=last, remedy=remedy, dims=(dim,))
+        known = {"last_command": last, "dims": (dim,), "non_finite": NonFinite.HOLD}
+        assert [math.pi] * 2 == vetted(lost, remedy=remedy, **known)
 
 
 def test_a_last_command_is_forgiven_what_a_step_is_and_no_more() -> None:
@@ -333,7 +335,8 @@ def test_a_last_command_is_forgiven_what_a_step_is_and_no_more() -> None:
         assert 0 == sum(gate.check(chunk([[bound]]), last_command=[beside]).counts.values())
         assert [bound] == vetted([[NAN]], last_command=[beside], remedy=Remedy.HOLD, dims=(dim,))
         for remedy in (Remedy.CLAMP, Remedy.HOLD):
-            error = refused([[NAN]], last_command=[further], remedy=remedy, dims=(dim,))
+            known = {"last_command": [further], "dims": (dim,), "non_finite": NonFinite.HOLD}
+            error = refused([[NAN]], remedy=remedy, **known)
             assert "reference_out_of_bounds" == error.reason
 
 
@@ -344,7 +347,7 @@ def test_a_bound_of_minus_zero_gives_the_same_bits_each_time() -> None:
     for low, high in ((-0.0, 1.0), (-1.0, -0.0)):
         rate = ActionDim(name="x", reference=Reference.VELOCITY, low=low, high=high, max_step=1.0)
         for values in ([[0.0], [NAN]], [[-0.0], [NAN], [5.0], [-5.0]]):
-            gate = SafetyGate(space=space(rate), remedy=Remedy.CLAMP)
+            gate = SafetyGate(space=space(rate), remedy=Remedy.CLAMP, non_finite=NonFinite.HOLD)
             last = [2 * (low + high)]
             once = gate.vet(chunk(values), last_command=last)
             twice = gate.vet(once.as_chunk(), last_command=last)

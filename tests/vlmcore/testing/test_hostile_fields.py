@@ -67,7 +67,7 @@ RESULTS = {
     *("ReplayedStep", "LimitDifference", "ReportDifference", "ShadowReport", "RecordedMoment"),
     *("PrefetchCounts", "LoopCounts", "Latency", "GateCounts", "OpenLoopTrace", "OpenLoopReport"),
     *("DocumentKind", "Text", "Number", "Whole", "Flag", "ListOf", "MapOf", "JsonObject"),
-    *("Field", "Record", "PolicySpec"),
+    *("Field", "Record", "PolicySpec", "Nullable"),
 }
 
 
