@@ -7,12 +7,14 @@ Both are made case by case. An average over cases hides the one that broke.
 from __future__ import annotations
 
 import enum
+import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import attrs
 
 from vlmcore._arguments import require_kind, shown
-from vlmcore._arrays import plain_float, require_finite_between
+from vlmcore._arrays import as_tuple, plain_float, require_finite_between
 from vlmcore.errors import ContractError
 from vlmcore.lab.events import Sample
 
@@ -172,7 +174,7 @@ def _quality(
 def _mean(graded: Sequence[Graded]) -> float | None:
     values = [0.0 if each.sample.failure is not None else each.quality for each in graded]
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def judge_exactness(
@@ -191,44 +193,53 @@ def judge_exactness(
 
     Returns:
         One finding for each of the cases, in their order.
+
+    Raises:
+        ContractError: If *cases* is a single text.
     """
-    sides = [
-        {
-            case: [
-                each.sample.text_sha256
-                for each in side
-                if each.sample.case == case and each.sample.failure is None
-            ]
-            for case in cases
-        }
-        for side in (tuple(before), tuple(after))
-    ]
-    return tuple(_exactness(case, *(side[case] for side in sides)) for case in cases)
+    wanted = as_tuple(cases)
+    require_kind("cases", wanted, tuple)
+    first, second = _digests(before, wanted), _digests(after, wanted)
+    return tuple(_exactness(case, first[case], second[case]) for case in wanted)
 
 
-def _exactness(case: str, before: Sequence[str], after: Sequence[str]) -> ExactnessFinding:
-    variants = [
-        tuple(sorted(set(side), key=lambda digest: (-side.count(digest), digest)))
-        for side in (before, after)
-    ]
-    if len(variants[0]) > 1 or len(variants[1]) > 1:
+def _digests(graded: Iterable[Graded], cases: tuple[str, ...]) -> Mapping[str, Counter[str]]:
+    """Count the answers to each case by their digests."""
+    found: dict[str, Counter[str]] = {case: Counter() for case in cases}
+    for sample in (each.sample for each in graded):
+        if sample.case in found and sample.failure is None:
+            found[sample.case][sample.text_sha256] += 1
+    return found
+
+
+def _exactness(case: str, before: Counter[str], after: Counter[str]) -> ExactnessFinding:
+    answers = [("before", before), ("after", after)]
+    varying = [(side, counts) for side, counts in answers if len(counts) > 1]
+    if varying:
+        side, counts = varying[0]
         found = Exactness.NONDETERMINISTIC
-        i = 0 if len(variants[0]) > 1 else 1
-        side, answers = (("before", before), ("after", after))[i]
-        reason = f"{len(variants[i])} different answers in {len(answers)} {side}"
-    elif min(len(before), len(after)) < 2:
+        reason = f"{len(counts)} different answers in {counts.total()} {side}"
+    elif min(before.total(), after.total()) < 2:
         found = Exactness.UNKNOWN
         reason = (
-            f"answers: {len(before)} before and {len(after)} after, and two of each are needed to "
-            "know whether a target agrees with itself"
+            f"answers: {before.total()} before and {after.total()} after, and two of each are "
+            "needed to know whether a target agrees with itself"
         )
-    elif variants[0] == variants[1]:
+    elif before.keys() == after.keys():
         found, reason = Exactness.EQUAL, "one answer, the same before and after"
     else:
         found, reason = Exactness.DIFFERENT, "one answer before, and another one after"
     return ExactnessFinding(
-        case=case, exactness=found, before=variants[0], after=variants[1], reason=reason
+        case=case,
+        exactness=found,
+        before=_by_frequency(before),
+        after=_by_frequency(after),
+        reason=reason,
     )
+
+
+def _by_frequency(counts: Counter[str]) -> tuple[str, ...]:
+    return tuple(sorted(counts, key=lambda digest: (-counts[digest], digest)))
 
 
 def are_same_answers(before: Iterable[Sample], after: Iterable[Sample]) -> bool:

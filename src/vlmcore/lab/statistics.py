@@ -125,16 +125,27 @@ def quantile(values: Iterable[float], q: float, *, confidence: float = 0.95) -> 
         >>> quantile([100.0] * 9 + [1000.0], 0.95).reason
         '10 values, and p95 needs 59'
     """
+    return _quantile(_ordered(values), q, confidence)
+
+
+def _quantile(ordered: Sequence[float], q: float, confidence: float = 0.95) -> Quantile:
     fewest = fewest_values(q, confidence=confidence)
-    ordered = _ordered(values)
     count = len(ordered)
     if count < fewest:
         said = f"{count} value{'s' * (count != 1)}"
         return Quantile(q=q, value=None, reason=f"{said}, and p{100 * q:g} needs {fewest}")
     ranks = _ranks(count, q, 1 - confidence)
     low, high = (None, None) if ranks is None else (ordered[ranks[0] - 1], ordered[ranks[1] - 1])
-    value = float(np.quantile(np.array(ordered), q))
-    return Quantile(q=q, value=value, low=low, high=high)
+    return Quantile(q=q, value=_between(ordered, q * (count - 1)), low=low, high=high)
+
+
+def _between(ordered: Sequence[float], place: float) -> float:
+    """Interpolate, without a difference that could be too large for a float."""
+    before, share = int(place), place % 1
+    if not share:
+        return ordered[before]
+    lower, upper = ordered[before], ordered[before + 1]
+    return min(max(lower * (1 - share) + upper * share, lower), upper)
 
 
 def summary(values: Iterable[float], *, quantiles: Sequence[float] = QUANTILES) -> Summary:
@@ -154,7 +165,7 @@ def summary(values: Iterable[float], *, quantiles: Sequence[float] = QUANTILES) 
         count=len(ordered),
         smallest=ordered[0] if ordered else None,
         largest=ordered[-1] if ordered else None,
-        quantiles=tuple(quantile(ordered, q) for q in quantiles),
+        quantiles=tuple(_quantile(ordered, q) for q in quantiles),
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures of a whole run: rates over all clients, errors, the cache, and goodput."""
+"""Figures of a whole run: case by case, rates over all clients, errors, the cache, goodput."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from types import MappingProxyType
 
 import attrs
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_positive
 from vlmcore.errors import ContractError
 from vlmcore.lab.events import FailureKind, Sample
 from vlmcore.lab.metrics import Reading, find_metric, measure, require_measured
+from vlmcore.lab.statistics import Summary, summary
 
-__all__ = ["CacheState", "Goodput", "Objective", "Totals", "goodput", "total"]
+__all__ = [
+    "CacheState",
+    "Goodput",
+    "Objective",
+    "Totals",
+    "goodput",
+    "summaries",
+    "total",
+]
 
 _NS_IN_S = 1e9
 
@@ -151,6 +161,8 @@ def goodput(samples: Sequence[Sample], objectives: Sequence[Objective]) -> Goodp
         'no requests'
     """
     require_measured(samples)
+    for i, objective in enumerate(objectives):
+        require_kind(f"objectives[{i}]", objective, Objective)
     if not objectives:
         raise ContractError("objectives", "got none, expected at least one")
     kept = [[objective.is_kept_by(sample) for objective in objectives] for sample in samples]
@@ -162,6 +174,31 @@ def goodput(samples: Sequence[Sample], objectives: Sequence[Objective]) -> Goodp
         missed=tuple(len(samples) - sum(each) for each in zip(*kept, strict=True))
         or (0,) * len(objectives),
     )
+
+
+def summaries(samples: Sequence[Sample], metric: str) -> Mapping[str, Summary]:
+    """
+    Sum up one figure case by case: those of unlike cases are never pooled.
+
+    Args:
+        samples: What was measured; those without a figure are left out.
+        metric: The name of a formula of `vlmcore.lab.metrics.METRICS`.
+
+    Returns:
+        The figures of each case in short, by its name.
+
+    Raises:
+        ContractError: If there are warm-ups among the samples, or cold starts beside others, or no
+            such formula.
+    """
+    require_measured(samples)
+    find_metric(metric)
+    values: dict[str, list[float]] = {sample.case: [] for sample in samples}
+    for sample in samples:
+        value = measure(sample, metric).value
+        if value is not None:
+            values[sample.case].append(value)
+    return MappingProxyType({case: summary(values[case]) for case in sorted(values)})
 
 
 def _wall_s(samples: Sequence[Sample]) -> Reading:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 import attrs
 
 from vlmcore._arguments import require_kind
-from vlmcore._arrays import as_tuple, require_finite_between
+from vlmcore._arrays import as_tuple, require_finite_between, require_text
 from vlmcore.errors import ContractError
 from vlmcore.lab.events import Sample
 from vlmcore.lab.gates import (
@@ -26,9 +25,10 @@ from vlmcore.lab.gates import (
     judge_exactness,
     judge_quality,
 )
-from vlmcore.lab.metrics import find_metric, measure, require_measured
+from vlmcore.lab.metrics import find_metric, require_measured
 from vlmcore.lab.ratios import Comparison, Ratio, Resampling, compare_pairs, compare_with_itself
-from vlmcore.lab.statistics import Summary, summary
+from vlmcore.lab.statistics import Summary
+from vlmcore.lab.totals import summaries
 
 __all__ = ["Judgement", "Rules", "Speed", "SpeedFinding", "Verdict", "judge", "speed_of"]
 
@@ -80,6 +80,8 @@ class Rules:
             require_kind(field, getattr(self, field), tuple)
         for metric in self.metrics:
             find_metric(metric)
+        for i, case in enumerate(self.exact):
+            require_text(**{f"exact[{i}]": case})
         if not self.metrics or len(set(self.metrics)) < len(self.metrics):
             raise ContractError("metrics", f"got {self.metrics}, expected each once, and one")
         require_finite_between(0.0, 0.5, margin=self.margin)
@@ -165,6 +167,10 @@ def judge(
     """
     rules = rules or Rules()
     before, after = tuple(before), tuple(after)
+    require_kind("margins", margins, Mapping)
+    for field, graded in (("before", before), ("after", after)):
+        for i, each in enumerate(graded):
+            require_kind(f"{field}[{i}]", each, Graded)
     strangers = sorted(set(rules.exact) - set(margins))
     if strangers:
         raise ContractError("rules.exact", f"got {strangers}, expected cases with a margin")
@@ -255,8 +261,8 @@ def _speed(
         speed=speed,
         comparison=comparison,
         control=compare_with_itself(before, metric, resampling=rules.resampling),
-        before=_summaries(before, metric),
-        after=_summaries(after, metric),
+        before=summaries(before, metric),
+        after=summaries(after, metric),
         reason=why,
     )
 
@@ -291,12 +297,3 @@ def _tokens(samples: Sequence[Sample]) -> str:
     if not known or None in counts:
         return "an unknown number of tokens"
     return f"{known[0]} tokens" if len(known) == 1 else f"{known[0]} to {known[-1]} tokens"
-
-
-def _summaries(samples: Sequence[Sample], metric: str) -> Mapping[str, Summary]:
-    values: dict[str, list[float]] = {sample.case: [] for sample in samples}
-    for sample in samples:
-        value = measure(sample, metric).value
-        if value is not None:
-            values[sample.case].append(value)
-    return MappingProxyType({case: summary(values[case]) for case in sorted(values)})

@@ -176,6 +176,14 @@ def test_half_an_answer_of_a_request_that_failed_is_no_answer() -> None:
     assert Exactness.EQUAL is found.exactness
 
 
+def test_a_name_is_not_a_list_of_letters() -> None:
+    """
+    No case would be compared.
+    """
+    with pytest.raises(ContractError, match="cases: got str, expected tuple"):
+        judge_exactness([], [], "dog")
+
+
 def test_other_thoughts_are_other_work() -> None:
     """
     The answer may be the same; the time is not of the same tokens.

@@ -13,7 +13,7 @@ from sample_cases import sample, samples
 from vlmcore.errors import ContractError
 from vlmcore.lab.events import Failure, FailureKind, Phase, Sample, TokenSource, Usage
 from vlmcore.lab.metrics import METRICS
-from vlmcore.lab.totals import CacheState, Objective, goodput, total
+from vlmcore.lab.totals import CacheState, Objective, goodput, summaries, total
 
 FAILED = sample(closed_ms=500, failure=Failure(kind=FailureKind.SERVER_ERROR))
 
@@ -131,6 +131,22 @@ def test_an_objective_that_cannot_be_kept_or_missed_is_refused(
         Objective(**fields)
 
 
+def test_figures_are_summed_up_case_by_case() -> None:
+    """
+    A median of unlike cases jumps from one to the other.
+    """
+    cats = [sample(1000 + i, case="cat") for i in range(7)]
+    found = summaries([*cats, *[sample(10 + i) for i in range(6)], FAILED], "ttft/1")
+
+    assert {"cat": (7, 1000, 1006), "dog": (6, 10, 15)} == {
+        case: (each.count, each.smallest, each.largest) for case, each in found.items()
+    }
+    assert 1003 == found["cat"].quantiles[0].value
+    assert 0 == summaries([FAILED], "ttft/1")["dog"].count
+    with pytest.raises(ContractError, match="metric: got 'ttft'"):
+        summaries([], "ttft")
+
+
 def test_phases_are_not_added_up() -> None:
     """
     Cold starts are a run of their own.
@@ -142,6 +158,8 @@ def test_phases_are_not_added_up() -> None:
         goodput(mixed, [Objective(metric="ttft/1", bound=1)])
     with pytest.raises(ContractError, match="objectives: got none"):
         goodput([sample(5)], [])
+    with pytest.raises(ContractError, match=r"objectives\[0\]: got str, expected Objective"):
+        goodput([sample(5)], ["ttft/1"])  # type: ignore[list-item]
 
 
 @given(

@@ -364,6 +364,7 @@ def test_a_win_is_never_without_evidence_of_its_output(
         ({"metrics": ["ttft/1", "ttft/1"]}, "metrics: got .*, expected each once"),
         ({"metrics": ["speed"]}, "metric: got 'speed'"),
         ({"exact": "dog"}, "exact: got str, expected tuple"),
+        ({"exact": [["dog"]]}, r"exact\[0\]: got list, expected text"),
         ({"margin": 2}, "margin: got 2, expected a number from 0.0 to 0.5"),
         ({"margin": math.nan}, "margin: got nan"),
         ({"resampling": 4000}, "resampling: got int, expected Resampling"),
@@ -385,4 +386,8 @@ def test_rules_and_answers_are_of_the_suite() -> None:
         judge([], [], margins={"dog": 0.1}, rules=Rules(exact=["dgo"]))
     with pytest.raises(ContractError, match="got a warm-up"):
         judge([Graded(sample=sample(5, phase=Phase.WARM_UP))], [], margins={"dog": 0.1})
+    with pytest.raises(ContractError, match=r"after\[0\]: got Sample, expected Graded"):
+        judge([], [sample(5)], margins={"dog": 0.1})  # type: ignore[list-item]
+    with pytest.raises(ContractError, match="margins: got list, expected Mapping"):
+        judge([], [], margins=["dog"])  # type: ignore[arg-type]
     assert Verdict.INCONCLUSIVE is judge([], [], margins={"dog": 0.1}).verdict
