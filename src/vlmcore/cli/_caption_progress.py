@@ -13,7 +13,7 @@ from vlmcore.jobs.reports import JobProgress, JobReport, Result
 __all__ = ["CaptionProgress", "duration", "report_document", "summary"]
 
 _LOG_EVERY_S = 60.0  # where nobody watches, and lines are kept
-_SECONDS = ((86_400, "d"), (3600, "h"), (60, "min"))
+_UNITS = (("d", 24 * 3600), ("h", 3600), ("min", 60), ("s", 1))
 _WORDS = {
     Result.CAPTIONED: "captioned",
     Result.REUSED: "with the pixels of another",
@@ -33,11 +33,11 @@ def duration(seconds: float) -> str:
         ('7 s', '1 h 5 min')
     """
     left, parts = round(seconds), []
-    for size, unit in _SECONDS:
+    for unit, size in _UNITS:
         if left >= size:
             parts.append(f"{left // size} {unit}")
             left %= size
-    return " ".join(parts[:2]) or f"{left} s"
+    return " ".join(parts[:2]) or "0 s"
 
 
 class CaptionProgress(Closing):

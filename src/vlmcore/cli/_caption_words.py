@@ -216,9 +216,7 @@ def plan_of(arguments: argparse.Namespace) -> CaptionPlan:
         JobSourceError: If the source is none.
     """
     source = _source(arguments)
-    tables = tuple(
-        Table(path=Path(word), kind=TableKind.of(word)) for word in arguments.output or ()
-    )
+    tables = tuple(_table(word) for word in arguments.output or ())
     return CaptionPlan(
         source=source,
         prompts=_prompts(arguments),
@@ -272,6 +270,13 @@ def _prompt(
         system=arguments.system,
         options=options,
     )
+
+
+def _table(word: str) -> Table:
+    try:
+        return Table(path=Path(word), kind=TableKind.of(word))
+    except ContractError as error:
+        raise ContractError("output", error.problem) from None
 
 
 def _sidecars(arguments: argparse.Namespace, *, is_needed: bool) -> Sidecars | None:
