@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if min(options.rounds, options.threads) < 1 or options.tokens < 2:
         parser.error("expected at least 1 round, 1 thread and 2 tokens")
     torch.set_num_threads(options.threads)
+    sys.stdout.reconfigure(line_buffering=True)  # a part that is done is seen, whatever follows
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder))
         same = steps(Path(folder), options.rounds, options.tokens)

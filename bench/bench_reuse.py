@@ -6,8 +6,10 @@ plain transformers, and by ours, which keeps what it made of the picture and of 
 sides take turns, question by question, with a new picture each round. Prints the time to the first
 token of the first question and of the others on each side, their ratios, paired, and whether the
 tokens are the same. Then first questions alone, one token each, tell what ours costs more on them.
+Either part is left out where it is given 0.
 
     python bench/bench_reuse.py --rounds 2 --firsts 8 --threads 2
+    python bench/bench_reuse.py --rounds 0 --firsts 10
 """
 
 from __future__ import annotations
@@ -59,8 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=8, help="tokens of each answer")
     parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch")
     options = parser.parse_args(arguments)
-    if min(options.rounds, options.firsts, options.tokens, options.threads) < 1:
-        parser.error("expected at least 1 round, first question, token and thread")
+    if min(options.rounds, options.firsts) < 0 or min(options.tokens, options.threads) < 1:
+        parser.error("expected at least 1 token and 1 thread, and no negative number")
+    sys.stdout.reconfigure(line_buffering=True)  # a part that is done is seen, whatever follows
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder))
@@ -68,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sides = plain_side(opened), our_side(opened)
     for side in sides:
         side(picture(0), QUESTIONS[0], 1)  # warms up
-    same = repeated(sides, options.rounds, options.tokens)
-    same = firsts(sides, options.firsts) and same
+    same = not options.rounds or repeated(sides, options.rounds, options.tokens)
+    same = (not options.firsts or firsts(sides, options.firsts)) and same
     print(f"all tokens the same: {same}")
     return 0 if same else 1
 
