@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from vlmcore.errors import ContractError
 
-__all__ = ["REDACTED", "Secret", "hosts_from_env", "last_words", "redact"]
+__all__ = ["REDACTED", "Secret", "hosts_from_env", "last_words", "redact", "without_secrets"]
 
 #: What stands where a secret stood.
 REDACTED = "[REDACTED]"
@@ -184,6 +184,27 @@ def redact(text: str, *secrets: Secret | None, max_characters: int = 1000) -> st
         text = pattern.sub(_kept, text)
     line = text.replace("\n", " ").strip()
     return line if len(line) <= max_characters else f"{line[: max_characters - 3]}..."
+
+
+def without_secrets(text: str, *secrets: Secret | None) -> str:
+    r"""
+    Take tokens out of a text that is kept as it is otherwise, as the whole answer of a model.
+
+    They are found as `redact` finds them: plain, with escapes, in Base64, or cut at the end. What
+    only looks like a token stays, and so do all lines.
+
+    Args:
+        text: The text, of any length.
+        secrets: The tokens that were in reach when it was written.
+
+    Example:
+        >>> without_secrets("a key:\nsekret", Secret("sekret"))
+        'a key:\n[REDACTED]'
+    """
+    for secret in secrets:
+        if secret is not None:
+            text = _without(text, secret.reveal())
+    return text
 
 
 def _spaced(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
+from vlmcore._json_values import JSON_INTEGERS
 from vlmcore.errors import ContractError
 
 __all__ = ["EXACT", "canonical_bytes", "digest_of"]
@@ -76,7 +77,7 @@ def _with_doubles(value: Any, write: Callable[[Any], bytes]) -> Any:
         return {key: _with_doubles(each, write) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_with_doubles(each, write) for each in value]
-    if type(value) is int and EXACT < abs(value) < 1 << 64:
+    if type(value) is int and abs(value) > EXACT and value in JSON_INTEGERS:
         number = float(value)
         return number if number == value or write(number) == b"%d" % value else value
     return value
