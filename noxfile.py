@@ -24,6 +24,7 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 PINS = "constraints/dev.txt"
 LOCAL = Path(".nox", "local").absolute()
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # two test workers on two cores
+KEPT = {"PYTHONDONTWRITEBYTECODE": ""}  # hundreds of processes start, and none compiles it all anew
 MUTMUT = "mutmut==3.8.1"  # the list of mutants that change nothing is written in its words
 LEROBOT_WARNS = ("-W", "ignore::FutureWarning")  # it uses what torch will not have for ever
 LEROBOT_TESTS = "tests/vlmcore_robotics/adapters"
@@ -115,9 +116,10 @@ def imports(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test, on the Python that runs nox."""
     python = local(session, "tests", extras="local,testing")
-    # Most of the time of most tests of clients and servers is spent waiting, on purpose.
-    workers = [] if session.posargs else ["-n", "4"]
-    session.run(python, "-m", "pytest", *workers, *session.posargs, env=ONE_THREAD)
+    # Most of the time of most tests of clients and servers is spent waiting, on purpose. Neighbours
+    # share models and servers, so that each worker begins with a quarter, and then takes of others.
+    workers = [] if session.posargs else ["-n", "4", "--dist", "worksteal"]
+    session.run(python, "-m", "pytest", *workers, *session.posargs, env=ONE_THREAD | KEPT)
 
 
 @nox.session(python=["3.10", "3.13"], default=False)
