@@ -119,9 +119,9 @@ class ImageTable:
                 yield from ((None, _view(value)) for value in _plain(column))
             case _:
                 names = [field.name for field in column.type]
-                datas = _plain(column.field("bytes"))
+                pictures = _plain(column.field("bytes"))
                 texts = _plain(column.field("path")) if "path" in names else [None] * len(column)
-                for is_there, data, text in zip(column.is_valid(), datas, texts, strict=True):
+                for is_there, data, text in zip(column.is_valid(), pictures, texts, strict=True):
                     if not is_there.as_py():
                         yield None, None
                     else:

@@ -126,6 +126,7 @@ class TarImages:
             require_switch(samples=samples)
         self._limits = limits or JobSourceLimits()
         self._paths = matching_files(paths, limits=self._limits)
+        self._place = place_of(self._paths)
         self._samples = samples
         for path in self._paths:
             require_file(path)
@@ -133,12 +134,12 @@ class TarImages:
     @property
     def name(self) -> str:
         """The archive, or the folder of several."""
-        return named(self.place)
+        return named(self._place)
 
     @property
     def place(self) -> Path:
         """The archive, or the folder of several."""
-        return place_of(self._paths)
+        return self._place
 
     def __iter__(self) -> Iterator[Item]:
         """Give the images; an archive that is broken or cut short ends with `JobSourceError`."""
@@ -147,7 +148,7 @@ class TarImages:
             yield from self._items(path, samples=samples)
 
     def _items(self, path: Path, *, samples: bool) -> Iterator[Item]:
-        sample_done = ""
+        shard, sample_done = self._shard(path), ""
         times: dict[str, int] = {}
         for member, file in self._members(path):
             name = _plain_name(member.name)
@@ -158,7 +159,7 @@ class TarImages:
                 continue
             # Where nobody said that there are samples, 'scan.1.jpg' is none of the image 'scan'.
             sample_done = sample if self._samples or sample == stem else ""
-            key = f"{self._shard(path)}/{name}"
+            key = f"{shard}/{name}"
             times[key] = times.get(key, 0) + 1
             if times[key] > 1:  # as a file that was added to an archive again
                 key = f"{key} ({times[key]})"
@@ -206,7 +207,7 @@ class TarImages:
     def _shard(self, path: Path) -> str:
         if len(self._paths) == 1:
             return key_of(path.name)
-        return key_of(Path(os.path.relpath(path, self.place)).as_posix())
+        return key_of(Path(os.path.relpath(path, self._place)).as_posix())
 
 
 class _Reads:

@@ -68,6 +68,7 @@ class ParquetImages:
             self._paths = _parts_of(self._folder, self._limits)
         else:
             self._paths = matching_files(paths, limits=self._limits)
+        self._place = self._folder or place_of(self._paths)
         for path in self._paths:
             require_file(path)
         with optional_dependency("jobs", "pyarrow"):
@@ -76,12 +77,12 @@ class ParquetImages:
     @property
     def name(self) -> str:
         """The file, or the folder of several."""
-        return named(self.place)
+        return named(self._place)
 
     @property
     def place(self) -> Path:
         """The file, or the folder of several."""
-        return self._folder or place_of(self._paths)
+        return self._place
 
     def __iter__(self) -> Iterator[Item]:
         """Give the images; a part that cannot be read ends with `JobSourceError`."""
@@ -93,8 +94,9 @@ class ParquetImages:
                 table = ImageTable(file, named(path), self._limits)
                 image = self._image or self._found(table, path)
                 self._require_columns(table, path, image)
+                part = self._part(path)
                 for row in table.rows(image, self._id):
-                    item = self._item(row, path, image)
+                    item = self._item(row, path, part, image)
                     if item.path is None and self._id is None:
                         yield item  # called by its row, which is there once
                     elif item.key not in seen:
@@ -128,9 +130,9 @@ class ParquetImages:
             problem = f"got {came} in {name!r:.80}, expected a column with {what}: {expected}"
             raise JobSourceError(named(path), problem)
 
-    def _item(self, row: ImageRow, path: Path, image: str) -> Item:
+    def _item(self, row: ImageRow, path: Path, part: str, image: str) -> Item:
         name = f"{named(path)}, row {row.number}"
-        other = f"{self._part(path)}/{row.number}"
+        other = f"{part}/{row.number}"
         key = None
         if self._id is not None:
             key = id_of(row.id)
@@ -150,7 +152,7 @@ class ParquetImages:
     def _part(self, path: Path) -> str:
         if self._folder is None and len(self._paths) == 1:
             return key_of(path.name)
-        return key_of(Path(os.path.relpath(path, self.place)).as_posix())
+        return key_of(Path(os.path.relpath(path, self._place)).as_posix())
 
 
 def _parts_of(folder: Path, limits: JobSourceLimits) -> list[Path]:
