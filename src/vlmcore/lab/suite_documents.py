@@ -44,7 +44,7 @@ _CASE: Mapping[str, Field] = {
     "video": Field(_NAME, "Path of a video; one of the two is there.", optional=True),
     "frames": Field(
         Whole(smallest=1, largest=VideoLimits().max_frames),
-        "How many frames of the video are shown, at even steps of time.",
+        "How many frames of the video are shown, at even steps of time; there if it is.",
         optional=True,
     ),
     "longest_edge_px": Field(
@@ -208,7 +208,7 @@ def suite_from(value: Any) -> Suite:
 def _sound_cases(value: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give the cases whose keys are right, be others wrong: something else may be, too."""
     cases = value.get("cases")
-    for i, case in enumerate(cases if isinstance(cases, list) else ()):
+    for i, case in enumerate(cases[: _LIMITS.max_cases] if isinstance(cases, list) else ()):
         path = f"$.cases[{i}]"
         if not any(_CaseShape().faults(case, path)):
             yield path, case
@@ -228,8 +228,6 @@ def suite_document(suite: Suite) -> dict[str, Any]:
 
 def _case_document(case: Case) -> dict[str, Any]:
     said = {key: getattr(case, key) for key in _CASE}
-    if case.video is None:
-        del said["frames"]
     known = {key: value for key, value in said.items() if value not in (None, "")}
     return known | evaluator_document(case.evaluator)
 

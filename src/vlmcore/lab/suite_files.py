@@ -77,6 +77,8 @@ def _suite(file: Path, name: str, limits: SuiteLimits) -> Suite:
 
 
 def _read(file: Path, name: str, limits: SuiteLimits) -> bytes:
+    if "\0" in name:
+        raise ContractError(name, "is no path: there is a null character in it")
     try:
         # Asked before it is opened: opening a named pipe waits for its writer.
         if not stat.S_ISREG(file.stat().st_mode):
@@ -85,8 +87,6 @@ def _read(file: Path, name: str, limits: SuiteLimits) -> bytes:
             data = opened.read(limits.max_file_bytes + 1)
     except OSError as error:
         raise ContractError(name, what_failed(error)) from None
-    except ValueError:
-        raise ContractError(name, "is no path: there is a null character in it") from None
     require_at_most("max_file_bytes", len(data), limits.max_file_bytes)
     return data.removeprefix(_UTF8_MARK)
 

@@ -43,7 +43,8 @@ class Case:
         image: Path of the image in the folder of the suite, with ``/`` between its parts; ``None``
             if there is a video.
         video: Path of the video; ``None`` if there is an image.
-        frames: How many frames of the video are shown, at even steps of time.
+        frames: How many frames of the video are shown, at even steps of time; ``None`` if there is
+            an image.
         longest_edge_px: Longer edges of the image or the frames are made that short; ``None``
             leaves them.
         system: The system text; empty leaves it out.
@@ -68,7 +69,7 @@ class Case:
     evaluator: Evaluator
     image: str | None = None
     video: str | None = None
-    frames: int = 16
+    frames: int | None = None
     longest_edge_px: int | None = None
     system: str = ""
     max_new_tokens: int | None = None
@@ -96,8 +97,12 @@ class Case:
             came = "neither" if self.image is None else "an image and a video"
             raise ContractError("image", f"got {came}, expected an image or a video")
         _require_path("image" if self.video is None else "video", self.media)
-        require_count(frames=self.frames)
-        require_at_most("max_frames", self.frames, VideoLimits().max_frames)
+        if (self.frames is None) == (self.image is None):
+            came = "None for a video" if self.frames is None else "a number for an image"
+            raise ContractError("frames", f"got {came}, expected how many frames of a video")
+        if self.frames is not None:
+            require_count(frames=self.frames)
+            require_at_most("max_frames", self.frames, VideoLimits().max_frames)
 
     @property
     def media(self) -> str:
