@@ -271,7 +271,7 @@ class Sample:
     @property
     def start_ns(self) -> int:
         """
-        When the caller began to wait: when the request was due, or else when it was made.
+        When the caller began to wait, which is when the request was due, or else when it was made.
 
         A request that a busy client sends late has waited, although nothing was sent.
         """

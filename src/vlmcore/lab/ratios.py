@@ -16,9 +16,9 @@ from types import MappingProxyType
 import attrs
 import numpy as np
 
-from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, require_count, require_finite_between
 from vlmcore.errors import ContractError
+from vlmcore.lab._seeds import require_seed
 from vlmcore.lab.events import Sample
 from vlmcore.lab.metrics import find_metric, measure, require_measured
 from vlmcore.lab.statistics import fewest_pairs
@@ -51,11 +51,7 @@ class Resampling:
     method: str = attrs.field(default=_METHOD, init=False)
 
     def __attrs_post_init__(self) -> None:
-        is_whole = isinstance(self.seed, int) and not isinstance(self.seed, bool)
-        if not is_whole or not 0 <= self.seed < 1 << 63:
-            raise ContractError(
-                "seed", f"got {shown(self.seed)}, expected a whole number from 0 to 2**63 - 1"
-            )
+        require_seed("seed", self.seed)
         require_count(resamples=self.resamples)
         require_at_most("max_resamples", self.resamples, _LIMITS.max_resamples)
         require_finite_between(0.5, 0.999, confidence=self.confidence)

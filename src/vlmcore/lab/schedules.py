@@ -16,9 +16,9 @@ from itertools import accumulate
 
 import attrs
 
-from vlmcore._arguments import shown
 from vlmcore._arrays import as_tuple, require_count, require_member, require_names, require_positive
 from vlmcore.errors import ContractError
+from vlmcore.lab._seeds import require_seed
 from vlmcore.lab.events import Phase
 from vlmcore.limits import SampleLimits, require_at_most
 
@@ -26,7 +26,6 @@ __all__ = ["Arrivals", "Leg", "arrivals_ns", "measured_legs", "nonce", "warm_up_
 
 _LIMITS = SampleLimits()
 _NS_IN_S = 1_000_000_000.0
-_SEED_BITS = 63
 
 
 @attrs.frozen(kw_only=True)
@@ -166,7 +165,7 @@ def arrivals_ns(
     require_at_most("max_requests", count, _LIMITS.max_requests)
     require_positive(rate_per_s=rate_per_s)
     require_member(Arrivals, arrivals=arrivals)
-    _require_seed(seed)
+    require_seed("seed", seed)
     if arrivals is Arrivals.CONSTANT:
         due_s = [i / rate_per_s for i in range(count)]
     else:
@@ -198,8 +197,8 @@ def nonce(seed: int, request: int) -> str:
         >>> nonce(0, 0), nonce(0, 1)
         ('de6a52c38ff52ea0', '732d3288b4bb3c09')
     """
-    _require_seed(seed)
-    _require_seed(request, "request")
+    require_seed("seed", seed)
+    require_seed("request", request)
     return hashlib.sha256(f"nonce {seed} {request}".encode()).hexdigest()[:16]
 
 
@@ -217,16 +216,8 @@ def _checked(
     require_count(**counts)
     requests = 2 * math.prod([*counts.values(), *map(len, names.values())])
     require_at_most("max_requests", requests, _LIMITS.max_requests)
-    _require_seed(seed)
+    require_seed("seed", seed)
     return names["targets"], names["cases"]
-
-
-def _require_seed(seed: int, field: str = "seed") -> None:
-    is_whole = isinstance(seed, int) and not isinstance(seed, bool)
-    if not is_whole or not 0 <= seed < 1 << _SEED_BITS:
-        raise ContractError(
-            field, f"got {shown(seed)}, expected a whole number from 0 to 2**63 - 1"
-        )
 
 
 def _shuffled(names: tuple[str, ...], seed: str) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ class Judgement:
 
     @property
     def is_regression(self) -> bool:
-        """Whether it is shown among the regressions: slower, or worse at the task."""
+        """Whether it is shown among the regressions, as slower or as worse at the task."""
         return self.verdict in {Verdict.REGRESSION, Verdict.INVALID_OUTPUT}
 
 
