@@ -28,6 +28,7 @@ from vlmcore.cli import main as command
 from vlmcore.contracts import schemas
 from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts.schemas import DocumentKind
+from vlmcore.lab import artifact_schema, suite_documents
 from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.rollout import documents as rollout_documents
 from vlmcore.rollout import episode_schemas, open_loop_documents
@@ -63,6 +64,10 @@ def pages() -> dict[str, str]:
         **{
             f"schemas/{name}.json": schema_file(kind)
             for name, kind in manifest_schema.DOCUMENTS.items()
+        },
+        **{
+            f"schemas/{name}.json": schema_file(kind)
+            for name, kind in (artifact_schema.DOCUMENTS | suite_documents.DOCUMENTS).items()
         },
         "schemas/comfyui-vla-http-v1.json": json.dumps(openapi(), indent=2),
     }
