@@ -80,9 +80,7 @@ class Case:
         _require_prompt("prompt", self.prompt)
         if self.system != "":
             _require_prompt("system", self.system)
-        if not isinstance(self.evaluator, Evaluator):
-            kind = type(self.evaluator).__name__
-            raise ContractError("evaluator", f"got {kind}, expected an Evaluator")
+        _require_evaluator(self.evaluator)
         self._check_media()
         if self.longest_edge_px is not None:
             require_count(longest_edge_px=self.longest_edge_px)
@@ -108,6 +106,11 @@ class Case:
     def media(self) -> str:
         """The path of the image or the video in the folder of the suite."""
         return self.image or self.video or ""
+
+
+def _require_evaluator(evaluator: object) -> None:
+    if not isinstance(evaluator, Evaluator):
+        raise ContractError("evaluator", f"got {type(evaluator).__name__}, expected an Evaluator")
 
 
 def _require_prompt(field: str, text: str) -> None:
