@@ -9,7 +9,7 @@ a pair varies.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import NormalDist
 from types import MappingProxyType
 
@@ -84,8 +84,9 @@ class Comparison:
 
     Attributes:
         metric: The name of the formula. Of a rate, its inverse is compared, so that less is better.
-        ratio: The geometric mean of the ratios of the cases, each of which counts the same.
-        cases: The ratio of each case, by its name.
+        ratio: The geometric mean of the ratios of the cases, each of which counts the same; there
+            is none if a case has none.
+        cases: The ratio of each case of which one of both has a figure, by its name.
         unpaired: How many readings had no counterpart, and were left out.
         resampling: How the intervals were made.
     """
@@ -138,7 +139,8 @@ def compare_pairs(
         for key, readings in side.items()
         if key not in pairs
     )
-    return _compared(metric, pairs, unpaired, resampling)
+    names = {case for case, _ in first.keys() | second.keys()}
+    return _compared(metric, names, pairs, unpaired, resampling)
 
 
 def compare_with_itself(
@@ -161,15 +163,16 @@ def compare_with_itself(
     """
     resampling = resampling or Resampling()
     require_measured(samples)
+    found = _readings(samples, metric)
     pairs = {}
     unpaired = 0
-    for (case, block), readings in _readings(samples, metric).items():
+    for (case, block), readings in found.items():
         if len(readings) < 2:
             unpaired += len(readings)
             continue
         sign = -1 if block // 2 % 2 else 1
         pairs[case, block] = sign * (_mean_log(readings[-1:]) - _mean_log(readings[:1]))
-    return _compared(metric, pairs, unpaired, resampling)
+    return _compared(metric, {case for case, _ in found}, pairs, unpaired, resampling)
 
 
 def _readings(
@@ -196,28 +199,27 @@ def _mean_log(readings: Sequence[tuple[int, float]]) -> float:
 
 
 def _compared(
-    metric: str, pairs: Mapping[tuple[str, int], float], unpaired: int, resampling: Resampling
+    metric: str,
+    cases: Collection[str],
+    pairs: Mapping[tuple[str, int], float],
+    unpaired: int,
+    resampling: Resampling,
 ) -> Comparison:
-    names = sorted({case for case, _ in pairs})
-    blocks = sorted({block for _, block in pairs})
-    logs = np.full((len(blocks), len(names)), np.nan)
-    columns = {name: i for i, name in enumerate(names)}
+    names, blocks = sorted(cases), sorted({block for _, block in pairs})
     rows = {block: i for i, block in enumerate(blocks)}
+    columns = {name: i for i, name in enumerate(names)}
+    logs = np.full((len(blocks), len(names)), np.nan)
     for (case, block), log in pairs.items():
         logs[rows[block], columns[case]] = log
     overall, by_case = _drawn(logs, resampling)
-    fewest = min((int(np.isfinite(logs[:, i]).sum()) for i in columns.values()), default=0)
+    counts = {name: int(np.isfinite(logs[:, i]).sum()) for name, i in columns.items()}
+    means = {name: _mean_of(logs[:, i]) for name, i in columns.items()}
     return Comparison(
         metric=metric,
-        ratio=_ratio(_mean_of_cases(logs), overall, fewest, resampling),
+        ratio=_overall(means, counts, overall, resampling),
         cases=MappingProxyType(
             {
-                name: _ratio(
-                    float(np.nanmean(logs[:, i])),
-                    by_case[:, i],
-                    int(np.isfinite(logs[:, i]).sum()),
-                    resampling,
-                )
+                name: _ratio(means[name], by_case[:, i], counts[name], resampling)
                 for name, i in columns.items()
             }
         ),
@@ -226,23 +228,41 @@ def _compared(
     )
 
 
-def _mean_of_cases(logs: Float64Array) -> float | None:
-    return float(np.nanmean(logs, axis=0).mean()) if logs.size else None
+def _mean_of(logs: Float64Array) -> float | None:
+    known = logs[np.isfinite(logs)]
+    return float(known.mean()) if len(known) else None
+
+
+def _overall(
+    means: Mapping[str, float | None],
+    counts: Mapping[str, int],
+    drawn: Float64Array,
+    resampling: Resampling,
+) -> Ratio:
+    """Average the cases, if all of them are there: the others would be another suite."""
+    logs = [mean for mean in means.values() if mean is not None]
+    if not logs:
+        return Ratio(estimate=None, blocks=0, reason="no case has readings of both in one block")
+    rarest = min(counts, key=lambda case: counts[case])
+    mean_log = math.fsum(logs) / len(logs) if len(logs) == len(means) else None
+    made = _ratio(mean_log, drawn, counts[rarest], resampling)
+    if not made.reason or len({*counts.values()}) == 1:
+        return made
+    return attrs.evolve(made, reason=f"case {rarest!r}: {made.reason}")
 
 
 def _ratio(
     mean_log: float | None, drawn: Float64Array, blocks: int, resampling: Resampling
 ) -> Ratio:
-    if mean_log is None:
-        return Ratio(estimate=None, blocks=0, reason="no case has readings of both in one block")
     fewest = fewest_pairs(confidence=resampling.confidence)
-    if blocks < fewest:
+    estimate = None if mean_log is None else math.exp(mean_log)
+    if estimate is None or blocks < fewest:
         said = f"{blocks} block{'s' * (blocks != 1)}"
         reason = f"n: {said}, and an interval needs {fewest}"
-        return Ratio(estimate=math.exp(mean_log), blocks=blocks, reason=reason)
+        return Ratio(estimate=estimate, blocks=blocks, reason=reason)
     tail = _tail(blocks, resampling.confidence)
     low, high = np.quantile(drawn[np.isfinite(drawn)], [tail, 1 - tail])
-    return Ratio(estimate=math.exp(mean_log), low=math.exp(low), high=math.exp(high), blocks=blocks)
+    return Ratio(estimate=estimate, low=math.exp(low), high=math.exp(high), blocks=blocks)
 
 
 def _tail(blocks: int, confidence: float) -> float:

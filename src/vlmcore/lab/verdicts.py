@@ -7,6 +7,7 @@ A faster target whose answers got worse is not faster at the task; it is shown a
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
@@ -25,7 +26,7 @@ from vlmcore.lab.gates import (
     judge_exactness,
     judge_quality,
 )
-from vlmcore.lab.metrics import find_metric, require_measured
+from vlmcore.lab.metrics import find_metric, measure, require_measured
 from vlmcore.lab.ratios import Comparison, Ratio, Resampling, compare_pairs, compare_with_itself
 from vlmcore.lab.statistics import Summary
 from vlmcore.lab.totals import summaries
@@ -255,7 +256,7 @@ def _speed(
         speed, why = Speed.NOT_COMPARABLE, f"answers differ in case {case!r}{reason}{more}"
     else:
         speed = speed_of(comparison.ratio, margin=rules.margin)
-        why = _why(comparison.ratio, speed)
+        why = _no_figure([*before, *after], metric) or _why(comparison.ratio, speed)
     return SpeedFinding(
         metric=metric,
         speed=speed,
@@ -274,6 +275,14 @@ def _why(ratio: Ratio, speed: Speed) -> str:
         return f"inconclusive ({ratio.reason}), time x {ratio.estimate:.3f}"
     between = f"{ratio.low:.3f} to {ratio.high:.3f}"
     return f"{speed.value}, time x {ratio.estimate:.3f} ({between})"
+
+
+def _no_figure(samples: Sequence[Sample], metric: str) -> str:
+    """Say why no sample has the figure; empty if some have."""
+    reasons = Counter(measure(sample, metric).reason for sample in samples)
+    if not reasons or "" in reasons:
+        return ""
+    return f"inconclusive: {reasons.most_common(1)[0][0]}"
 
 
 def _differing(before: Sequence[Sample], after: Sequence[Sample]) -> dict[str, str]:

@@ -161,8 +161,24 @@ def test_a_case_that_is_rarely_there_leaves_the_whole_without_an_interval() -> N
     made = compare_pairs(first, second, "e2e/1")
 
     assert made.cases["dog"].low is not None
-    assert "n: 2 blocks, and an interval needs 6" == made.cases["cat"].reason == made.ratio.reason
+    assert "n: 2 blocks, and an interval needs 6" == made.cases["cat"].reason
+    assert "case 'cat': n: 2 blocks, and an interval needs 6" == made.ratio.reason
+    assert made.ratio.estimate is not None
     assert 12 == made.unpaired
+
+
+def test_a_case_that_one_target_never_answers_leaves_the_whole_without_a_ratio() -> None:
+    """
+    The cases that it did answer may be the easy ones.
+    """
+    first, second = simulated(8, seed=0, factor=0.5, cases=("dog", "cat"))
+    made = compare_pairs(first, [each for each in second if each.case == "dog"], "e2e/1")
+
+    assert 0.5 == pytest.approx(made.cases["dog"].estimate, rel=0.05)
+    assert made.cases["cat"].estimate is None
+    assert made.ratio.estimate is None
+    assert "case 'cat': n: 0 blocks, and an interval needs 6" == made.ratio.reason
+    assert 16 == made.unpaired
 
 
 def test_samples_that_do_not_count_are_left_out_of_both_sides() -> None:
@@ -191,8 +207,8 @@ def test_targets_that_were_not_in_one_block_are_no_pairs() -> None:
     assert made.ratio.estimate is None
     assert "no case has readings of both in one block" == made.ratio.reason
     assert 32 == made.unpaired
-    assert {} == made.cases
     assert made.ratio == compare_pairs([], [], "ttft/1").ratio
+    assert {} == compare_pairs([], [], "ttft/1").cases
 
 
 def test_two_runs_are_not_one_that_took_turns() -> None:

@@ -252,6 +252,16 @@ def test_two_runs_of_two_days_are_inconclusive() -> None:
     assert 20 == made.speeds[0].before["dog"].count
 
 
+def test_a_figure_that_nobody_has_says_why() -> None:
+    """
+    A server that tells no usage has no time per token.
+    """
+    made = judged(side("B", factor=0.9, usage=None), usage=None)
+
+    assert "tpot/1: inconclusive: nobody told how many tokens were generated" == made.reasons[1]
+    assert Verdict.WIN is made.verdict
+
+
 def test_the_baseline_is_compared_with_itself_beside() -> None:
     """
     What differs there is the machine.
