@@ -15,6 +15,7 @@ from vlmcore.errors import ContractError, JobSourceError
 
 __all__ = ["key_of", "listed_as", "named", "opened", "path_of", "require_file"]
 
+_NOT_PLAIN = re.compile(r"(?:\A|/)\.?(?:/|\Z)")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _WAITS = getattr(os, "O_NONBLOCK", 0)  # without it, opening a named pipe waits for its writer
@@ -37,7 +38,9 @@ def path_of(path: Any) -> Path:
 
 def listed_as(text: str) -> str:
     """Write a path as it is listed, with one ``/`` between its parts and without ``.``."""
-    return _SURROGATES.sub(_escape, PurePath(text).as_posix())
+    if os.sep != "/" or _NOT_PLAIN.search(text):  # what most paths are not, and it takes its time
+        text = PurePath(text).as_posix()
+    return text if text.isascii() else _SURROGATES.sub(_escape, text)
 
 
 def key_of(name: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vlmcore.errors import ContractError, JobSourceError, MediaError
+from vlmcore.jobs.sources._files import listed_as
 from vlmcore.jobs.sources.lists import ListedImages
 from vlmcore.limits import JobSourceLimits
 
@@ -238,6 +239,14 @@ def test_any_bytes_are_a_list_or_refused(
         return
     assert len(set(found)) == len(found)
     "".join(found).encode()
+
+
+@given(text=st.text(st.sampled_from("/.ab"), min_size=1, max_size=9))
+def test_a_path_is_listed_as_the_system_would_write_it(text: str) -> None:
+    """
+    With one slash between its parts, and no point that stands for a folder itself.
+    """
+    assert PurePath(text).as_posix() == listed_as(text)
 
 
 def test_two_hundred_thousand_paths_are_all_read(tmp_path: Path) -> None:
