@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -29,11 +29,17 @@ def parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
 
 
-def walk(*packages: str) -> Iterator[tuple[Path, ast.AST]]:
-    """Walk every syntax node of *packages*, with the file it is in."""
+def walk(*packages: str, holding: Sequence[str] = ("",)) -> Iterator[tuple[Path, ast.AST]]:
+    """
+    Walk every syntax node of *packages*, with the file it is in.
+
+    Files whose text holds none of the words *holding* are not parsed, which takes the time.
+    """
     for file in module_files(*packages):
-        for node in ast.walk(parse(file)):
-            yield file, node
+        text = file.read_text(encoding="utf-8")
+        if any(word in text for word in holding):
+            for node in ast.walk(parse(file)):
+                yield file, node
 
 
 def place(file: Path, node: ast.AST) -> str:

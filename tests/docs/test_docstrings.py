@@ -9,7 +9,7 @@ import importlib.util
 
 import pytest
 
-from architecture.tree import is_door, module_files, module_name
+from architecture.tree import is_door, module_files, module_name, walk
 
 MODULES = [
     name
@@ -36,13 +36,12 @@ def test_the_docstring_of_a_property_begins_with_no_type() -> None:
     Sphinx takes what is before the first colon for the type of the property, and finds no class.
     """
     wrong = []
-    for file in module_files():
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and any(
-                isinstance(by, ast.Name) and by.id in {"property", "cached_property"}
-                for by in node.decorator_list
-            ):
-                summary = (ast.get_docstring(node) or "").partition("\n")[0]
-                if ": " in summary:
-                    wrong.append(f"{module_name(file)}: {summary}")
+    for file, node in walk(holding=["property"]):
+        if isinstance(node, ast.FunctionDef) and any(
+            isinstance(by, ast.Name) and by.id in {"property", "cached_property"}
+            for by in node.decorator_list
+        ):
+            summary = (ast.get_docstring(node) or "").partition("\n")[0]
+            if ": " in summary:
+                wrong.append(f"{module_name(file)}: {summary}")
     assert [] == wrong

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -61,6 +62,7 @@ SECONDS = 10.0
 TAG = b"ID3\4\0\0\0\4\0\0" + bytes(4 << 14)  # of 64 KiB, as a picture
 
 
+@cache
 def mp3(mode: str, rate_hz: int = 44_100) -> bytes:
     """MP3 that begins quietly, with the number of its frames in the first of them."""
     samples = tone(SECONDS, rate_hz=rate_hz)
