@@ -2,8 +2,8 @@
 Words and phrases that an answer names, at the boundaries of words, and whether it denies them.
 
 That ``no dog`` is no dog is told by rules of thumb for English. They look for a word that negates
-within the clause, a few words before, and for what follows in ``the dog is not visible``; a comma
-before an article, as in ``no people, a dog``, begins something new.
+within the clause, a few words before, and for what follows in ``the dog is not visible`` and in
+``Dog: no``; a comma before an article, as in ``no people, a dog``, begins something new.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ __all__ = [
     "words_of",
 ]
 
-#: How many words an answer may have, unless a case says otherwise.
+#: How many words an answer may have, unless a case says otherwise; in scripts without spaces each
+#: character is one.
 MOST_WORDS = 300
 
 #: How many words before a phrase are looked at for one that negates, unless told otherwise.
@@ -57,6 +58,7 @@ _DENIED = re.compile(
     r"|(?:is|are|was|were) (?:absent|missing|nowhere)\b"
 )
 _DENIED_WORDS = 5
+_ANSWERS_NO = frozenset(("no", "none", "absent", "false"))
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -160,6 +162,9 @@ class Passage:
         return False
 
     def _is_denied_after(self, end: int) -> bool:
+        if end < len(self._words) and self._breaks[end]:
+            is_alone = end + 1 == len(self._words) or bool(self._breaks[end + 1])
+            return is_alone and self._words[end] in _ANSWERS_NO
         following = []
         for i in range(end, min(end + _DENIED_WORDS, len(self._words))):
             if self._breaks[i]:

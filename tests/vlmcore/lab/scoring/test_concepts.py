@@ -59,6 +59,9 @@ def test_a_person_a_dog_and_sand_are_not_a_woman_a_golden_retriever_and_a_beach(
         "Neither a cat nor a dog",
         "The dog is not visible.",
         "A dog isn't present.",
+        "Cat: yes\nDog: no\nBird: yes",
+        "Is there a dog? No.",
+        "A dog, no, a cat.",
     ],
 )
 def test_a_dog_that_is_denied_does_not_count(text: str) -> None:
@@ -85,6 +88,8 @@ def test_a_dog_that_is_denied_does_not_count(text: str) -> None:
         "The dog is not running.",
         "No cats\n- dog\n- bird",
         "There is no doubt a dog",
+        "A dog. No cat.",
+        "Dog: yes\nCat: no",
     ],
 )
 def test_a_dog_that_is_there_counts_beside_what_is_not(text: str) -> None:
