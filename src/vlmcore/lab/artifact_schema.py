@@ -23,6 +23,7 @@ from vlmcore.contracts.shapes import (
     Whole,
 )
 from vlmcore.lab.artifacts import Ending
+from vlmcore.lab.canonical import EXACT
 from vlmcore.lab.identity_documents import IDENTITY, INPUT
 from vlmcore.lab.run_plans import CacheMode
 from vlmcore.lab.sample_documents import SAMPLE
@@ -84,7 +85,7 @@ _PLAN = Record(
         "cache": Field(_members(CacheMode), "What a target might have kept of earlier ones."),
         "runs_per_case": Field(_COUNT, "Measured requests of each case and target."),
         "warm_ups_per_case": Field(_COUNT, "Requests of each before them."),
-        "order_seed": Field(_COUNT, "The seed of the order."),
+        "order_seed": Field(Whole(smallest=0, largest=EXACT), "The seed of the order."),
         "generation": Field(JsonObject(), "All that answers were generated with."),
         "streamed": Field(Flag(), "Whether answers were asked for while they were written."),
         "retries": Field(_COUNT, "How often a request that failed was to be asked again."),

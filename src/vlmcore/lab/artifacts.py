@@ -83,6 +83,7 @@ class RunStart:
         suite_sha256: Its digest, `vlmcore.lab.suite_documents.suite_digest`; it is made here.
         plan: What it was to do.
         inputs: What each target was given for each case.
+        asked: Each target with each case that it was given; it is made here.
 
     Raises:
         ContractError: If a field is not as described, or an input is of no target or there twice.
@@ -97,6 +98,7 @@ class RunStart:
     suite_sha256: str = attrs.field(init=False)
     plan: RunPlan
     inputs: tuple[Input, ...] = attrs.field(converter=as_tuple, repr=False)
+    asked: frozenset[tuple[str, str]] = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         require_label(self.label)
@@ -110,6 +112,8 @@ class RunStart:
         require_all("inputs", self.inputs, Input)
         most = _LIMITS.max_cases * len(self.identity.targets)
         require_at_most("max_cases", len(self.inputs), most)
+        asked = frozenset((given.target, given.case) for given in self.inputs)
+        object.__setattr__(self, "asked", asked)
         targets = {target.name for target in self.identity.targets}
         strangers = sorted({given.target for given in self.inputs} - targets)
         if strangers or len(self.asked) < len(self.inputs):
@@ -117,11 +121,6 @@ class RunStart:
             raise ContractError("inputs", f"{came}, expected each case of each target once")
 
     __reduce__ = through_constructor
-
-    @property
-    def asked(self) -> frozenset[tuple[str, str]]:
-        """Each target with each case that it was given."""
-        return frozenset((given.target, given.case) for given in self.inputs)
 
     def require_fits(self, sample: Sample) -> None:
         """
@@ -194,10 +193,8 @@ class Artifact:
         if warmed - {Phase.WARM_UP} or (warmed and phases == {Phase.COLD_START}):
             names = sorted(phase.value for phase in warmed)
             raise ContractError("warm_ups", f"got {names}, expected warm-ups, none of cold starts")
-        known = self.start.asked
         for each in (*self.warm_ups, *self.samples):
-            if (each.sample.target, each.sample.case) not in known:
-                self.start.require_fits(each.sample)
+            self.start.require_fits(each.sample)
 
     __reduce__ = through_constructor
 

@@ -228,15 +228,18 @@ def _clean(scored: ScoredSample, secrets: tuple[Secret | None, ...]) -> ScoredSa
     """Take tokens out of a sample: a server may have repeated them in its answer."""
     if not any(secrets):
         return scored
+    limits = SampleLimits()
+
+    def clean(text: str, most: int = limits.max_text_characters) -> str:
+        return without_secrets(text, *secrets)[:most]  # what stands for a token may be longer
+
     sample, score = scored.sample, scored.score
-    fields: dict[str, Any] = {
-        name: without_secrets(getattr(sample, name), *secrets) for name in ("text", "reasoning")
-    }
+    fields: dict[str, Any] = {name: clean(getattr(sample, name)) for name in ("text", "reasoning")}
     if sample.finish_reason is not None:
-        fields["finish_reason"] = without_secrets(sample.finish_reason, *secrets)
+        fields["finish_reason"] = clean(sample.finish_reason, limits.max_name_characters)
     if sample.failure is not None:
-        message = without_secrets(sample.failure.message, *secrets)
+        message = clean(sample.failure.message, limits.max_message_characters)
         fields["failure"] = attrs.evolve(sample.failure, message=message)
     if score is not None:
-        score = attrs.evolve(score, reason=without_secrets(score.reason, *secrets))
+        score = attrs.evolve(score, reason=clean(score.reason))
     return ScoredSample(sample=attrs.evolve(sample, **fields), score=score)

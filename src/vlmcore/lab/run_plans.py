@@ -13,6 +13,7 @@ from vlmcore._arrays import plain_float, require_count, require_member, require_
 from vlmcore._copying import through_constructor
 from vlmcore._json_values import frozen_object
 from vlmcore.errors import ContractError
+from vlmcore.lab.canonical import EXACT
 from vlmcore.lab.loads import ClosedLoop, Load, OpenLoop
 from vlmcore.limits import SampleLimits
 
@@ -39,7 +40,7 @@ class RunPlan:
         cache: What a target may have kept.
         runs_per_case: Measured requests of each case and target.
         warm_ups_per_case: Requests of each before them, in no figure.
-        order_seed: The seed of the order of cases and targets.
+        order_seed: The seed of the order of cases and targets, as exact as JSON is: to 2**53 - 1.
         generation: All that answers were generated with: max_new_tokens, temperature, seed, ...
         streamed: Whether answers were asked for while they were written.
         retries: How often a request that failed was to be asked again.
@@ -79,16 +80,17 @@ class RunPlan:
             object.__setattr__(self, field, frozen_object(getattr(self, field), field=field))
         require_member(CacheMode, cache=self.cache)
         require_count(runs_per_case=self.runs_per_case)
-        for field in ("runs_per_case", "warm_ups_per_case", "order_seed", "retries"):
-            _require_whole(field, getattr(self, field))
+        for field in ("runs_per_case", "warm_ups_per_case", "retries"):
+            _require_whole(field, getattr(self, field), _MOST)
+        _require_whole("order_seed", self.order_seed, EXACT)
         if self.max_failures is not None:
-            _require_whole("max_failures", self.max_failures)
+            _require_whole("max_failures", self.max_failures, _MOST)
         require_switch(streamed=self.streamed)
         require_positive(deadline_s=self.deadline_s)
 
     __reduce__ = through_constructor
 
 
-def _require_whole(field: str, value: Any) -> None:
-    if type(value) is not int or not 0 <= value <= _MOST:
-        raise ContractError(field, f"got {shown(value)}, expected a whole number from 0 to {_MOST}")
+def _require_whole(field: str, value: Any, most: int) -> None:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ContractError(field, f"got {shown(value)}, expected a whole number from 0 to {most}")

@@ -78,7 +78,7 @@ class Verification:
 
     @property
     def is_verified(self) -> bool:
-        """Whether it may carry the badge: it is what was written, and nothing in it is unknown."""
+        """Whether it may carry the badge, being what was written with nothing in it unknown."""
         return self.artifact is not None and not self.artifact.unknown
 
     def require_sound(self) -> Artifact:

@@ -26,9 +26,9 @@ class ArtifactLimits(Bounds):
         max_told_characters: Characters of what a server tells of itself that are kept.
     """
 
-    max_file_bytes: int = 256 * MIB
+    max_file_bytes: int = 128 * MIB
     max_line_bytes: int = 64 * MIB
-    max_nodes: int = 16 * MIB
+    max_nodes: int = 32 * MIB
     max_depth: int = 32
     max_cases: int = 10_000
     max_files: int = 10_000

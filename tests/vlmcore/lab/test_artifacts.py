@@ -258,6 +258,7 @@ def test_cases_and_targets_of_a_run_are_there_once() -> None:
         {"runs_per_case": 0},
         {"runs_per_case": True},
         {"warm_ups_per_case": -1},
+        {"order_seed": 1 << 53},
         {"retries": 0.5},
         {"max_failures": -1},
         {"deadline_s": float("inf")},

@@ -6,13 +6,14 @@ import json
 import math
 import random
 import struct
+import sys
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vlmcore.contracts.json_text import read_json
-from vlmcore.errors import ContractError
+from vlmcore.errors import ContractError, MissingDependencyError
 from vlmcore.lab.canonical import EXACT, canonical_bytes, digest_of
 
 SCALARS = (
@@ -168,3 +169,16 @@ def test_a_value_that_contains_itself_or_is_too_deep_is_refused() -> None:
     endless.append(endless)
     with pytest.raises(ContractError, match="too deep"):
         canonical_bytes(endless)
+
+
+def test_without_the_package_the_error_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    It is imported when the first value is written, and not before.
+    """
+    monkeypatch.setitem(sys.modules, "rfc8785", None)
+    monkeypatch.delitem(sys.modules, "vlmcore.lab._rfc8785", raising=False)
+    monkeypatch.delattr("vlmcore.lab._rfc8785", raising=False)
+    with pytest.raises(MissingDependencyError, match=r'pip install "vlmcore\[lab\]"'):
+        canonical_bytes({})

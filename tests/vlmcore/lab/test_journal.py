@@ -373,6 +373,18 @@ def test_a_token_that_a_server_repeats_is_in_no_byte_that_is_kept(tmp_path: Path
     assert kept == read_artifact(path).samples[0]
 
 
+def test_a_message_that_gets_longer_without_its_token_is_cut_and_kept(tmp_path: Path) -> None:
+    """
+    What stands for a token is longer than a short one.
+    """
+    failure = Failure(kind=FailureKind.REFUSED, message="k7! " * 250)
+    with Journal(tmp_path, start(), planned=1, secrets=(Secret("k7!"),)) as journal:
+        kept = journal.append(scored(0, score=None, failure=failure))
+    assert kept.sample.failure is not None
+    assert 1000 == len(kept.sample.failure.message)
+    assert "k7!" not in kept.sample.failure.message
+
+
 def test_what_only_looks_like_a_token_stays_in_an_answer(tmp_path: Path) -> None:
     """
     The evidence is what the model wrote: "password: red" may be what is in the picture.
