@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
@@ -106,15 +108,36 @@ def contract_ids() -> list[str]:
     ]
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
-    Copy the sources and the law to a place of their own.
+    Copy the sources and the law to a place of their own; a test leaves the copy as it found it.
     """
+    folder = tmp_path_factory.mktemp("tree")
     skip = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.png", "*.json")
-    shutil.copytree(SRC, tmp_path / "src", ignore=skip)
-    shutil.copy(ROOT / ".importlinter", tmp_path)
-    return tmp_path
+    shutil.copytree(SRC, folder / "src", ignore=skip)
+    shutil.copy(ROOT / ".importlinter", folder)
+    return folder
+
+
+@contextlib.contextmanager
+def planted(plant: Plant, tree: Path) -> Iterator[None]:
+    """Append the line, and make what stands in for rooms; take both away again."""
+    lines = {name: "" for name in STAND_INS if not (tree / "src" / name).exists()}
+    lines[plant.file] = plant.line
+    files = {tree / "src" / name: line for name, line in lines.items()}
+    before = {file: file.read_text("utf-8") if file.exists() else None for file in files}
+    for file, line in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{before[file] or ''}\n{line}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        for file, text in before.items():
+            if text is None:
+                file.unlink()
+            else:
+                file.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: f"{plant.contract}-{plant.file}")
@@ -122,15 +145,8 @@ def test_a_planted_violation_breaks_its_contract(plant: Plant, tree: Path) -> No
     """
     The contract that is named breaks, and it is the contract that says so, not a crash.
     """
-    for stand_in in STAND_INS:
-        file = tree / "src" / stand_in
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    file = tree / "src" / plant.file
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
-    file.write_text(f"{before}\n{plant.line}\n", encoding="utf-8")
-
-    done = check(tree, plant.contract)
+    with planted(plant, tree):
+        done = check(tree, plant.contract)
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"{law()[f'importlinter:contract:{plant.contract}']['name']} BROKEN" in done.stdout
