@@ -56,14 +56,14 @@ def test_two_tokens_have_one_gap() -> None:
     assert 197 == round(value(ROW_05A, "rate/1") or 0)
 
 
-@pytest.mark.parametrize("tokens", [0, 1])
-def test_one_token_has_no_rate(tokens: int) -> None:
+@pytest.mark.parametrize(("tokens", "said"), [(0, "0 tokens"), (1, "1 token")])
+def test_one_token_has_no_rate(tokens: int, said: str) -> None:
     """
     Null, with the reason.
     """
     one = sample(3.6, tokens=tokens, closed_ms=306)
 
-    assert "there is no time between tokens" in reason(one, "rate/1")
+    assert f"{said}: there is no time between tokens" == reason(one, "rate/1")
     assert reason(one, "rate/1") == reason(one, "tpot/1")
 
 

@@ -34,6 +34,17 @@ def test_the_pooled_rate_is_over_the_time_of_the_run() -> None:
     assert 2 == total(two).request_rate.value
 
 
+def test_a_run_is_timed_from_its_first_request_to_its_last_token() -> None:
+    """
+    Wherever its clock began; of a request that failed to where it was given up.
+    """
+    later = sample(1200, tokens=1, request_ns=1_000_000_000, closed_ms=1900)
+    broken = sample(1300, request_ns=1_100_000_000, closed_ms=1500, failure=FAILED.failure)
+
+    assert 0.2 == pytest.approx(total([later]).wall_s.value)
+    assert 0.5 == pytest.approx(total([later, broken]).wall_s.value)
+
+
 def test_one_refusal_of_seven_is_counted_and_loses_nothing() -> None:
     """
     The run has a summary, with its error rate.
