@@ -19,8 +19,8 @@ __all__ = ["AnswerSink", "JsonLines", "PlainText", "Streaming"]
 class AnswerSink(Protocol):
     """Asks a predictor and shows what it answers, and shows what failed."""
 
-    def begin(self, question: Question) -> None:
-        """Announce what is described next."""
+    def begin(self, question: Question, asked: str | None = None) -> None:
+        """Announce what is described next, and what is *asked* about it once that is certain."""
         ...
 
     def answer(
@@ -37,17 +37,19 @@ class AnswerSink(Protocol):
 class PlainText:
     """The answers as text, each ended by a new line; with headings where a person needs them."""
 
-    def __init__(self, terminal: Terminal, *, headings: bool) -> None:
+    def __init__(self, terminal: Terminal, *, headings: bool, prompts: bool = False) -> None:
         self._terminal = terminal
         self._headings = headings and terminal.is_interactive
+        self._prompts = prompts
         self._answers = 0
 
-    def begin(self, question: Question) -> None:
-        """Write the name above the answer, if there are several and a person is watching."""
+    def begin(self, question: Question, asked: str | None = None) -> None:
+        """Write what the answer is about, if there are several and a person is watching."""
         if self._headings:
             if self._answers:
                 self._terminal.line()
-            self._terminal.heading(question.name)
+            named = asked if self._prompts else None
+            self._terminal.heading(question.name if named is None else f"{question.name}: {named}")
         self._answers += 1
 
     def answer(
@@ -77,15 +79,17 @@ class Streaming(PlainText):
 
 
 class JsonLines:
-    """One JSON object a line for each image, whether it could be described or not."""
+    """One JSON object a line for each answer, and for each image that could not be described."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._source: str | list[str] = ""
+        self._about: dict[str, str | list[str]] = {}
 
-    def begin(self, question: Question) -> None:
+    def begin(self, question: Question, asked: str | None = None) -> None:
         """Remember what the next object is about."""
-        self._source = question.source
+        self._about = {"source": question.source}
+        if asked is not None:
+            self._about["prompt"] = asked
 
     def answer(
         self, predictor: Predictor, prompt: Prompt, options: GenerationOptions, cancel: CancelToken
@@ -101,12 +105,12 @@ class JsonLines:
     def failed(self, problem: str, text: str | None = None) -> None:
         """Write an object that says why there is no answer."""
         written = {} if text is None else {"written": text}
-        self._terminal.document({"source": self._source, "error": problem, **written})
+        self._terminal.document({**self._about, "error": problem, **written})
 
     def _document(self, generation: Generation, model: str) -> dict[str, Any]:
         timings = generation.timings
         return {
-            "source": self._source,
+            **self._about,
             "text": generation.text,
             "reasoning": generation.reasoning,
             "stop_reason": generation.stop_reason.value,

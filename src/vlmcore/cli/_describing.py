@@ -44,7 +44,8 @@ class Describing:
     Attributes:
         terminal: Where notes and complaints go.
         sink: Where answers go.
-        prompt: What is asked about each image; `PROMPT` becomes `VIDEO_PROMPT` for a video.
+        prompts: What is asked about each image, one after the other; `PROMPT` becomes
+            `VIDEO_PROMPT` for a video.
         options: How the model is to answer.
         load: Loads the model.
         model: The model as the user named it.
@@ -54,7 +55,7 @@ class Describing:
 
     terminal: Terminal
     sink: AnswerSink
-    prompt: Prompt
+    prompts: Sequence[Prompt]
     options: GenerationOptions
     load: Callable[[], Predictor]
     model: str
@@ -72,21 +73,22 @@ class Describing:
             ModelError: If the model cannot be loaded.
             MissingDependencyError: If a package is not installed.
         """
+        failed = 0
         with self._kept:
             for question in questions:
-                if self._answer(question) is StopReason.CANCELLED:
-                    return ExitCode.INTERRUPTED
-        if self._failures and len(questions) > 1:
-            self._complain(f"{self._failures} of {len(questions)} images could not be described")
-        return ExitCode.INCOMPLETE if self._failures else ExitCode.DONE
+                before = self._failures
+                for prompt in self._open(question):
+                    if self._answer(question, prompt) is StopReason.CANCELLED:
+                        return ExitCode.INTERRUPTED
+                failed += self._failures > before
+        if failed and len(questions) > 1:
+            self._complain(f"{failed} of {len(questions)} images could not be described")
+        return ExitCode.INCOMPLETE if failed else ExitCode.DONE
 
-    def _answer(self, question: Question) -> StopReason | None:
+    def _answer(self, question: Question, prompt: Prompt) -> StopReason | None:
         """Return why the answer ended, or ``None`` if there is none."""
-        prompt = self._open(question)
-        if prompt is None:
-            return None
         predictor = self._loaded()
-        self.sink.begin(question)
+        self.sink.begin(question, prompt.text)
         try:
             with cancelled_by_interrupt() as cancel:
                 generation = self.sink.answer(predictor, prompt, self.options, cancel)
@@ -96,7 +98,8 @@ class Describing:
         self._report(question.name, generation)
         return generation.stop_reason
 
-    def _open(self, question: Question) -> Prompt | None:
+    def _open(self, question: Question) -> Sequence[Prompt]:
+        """Return all that is asked about what could be opened, once: nothing where it could not."""
         images: list[UInt8Array] = []
         video: SampledVideo | None = None
         for source in question.sources:
@@ -107,7 +110,7 @@ class Describing:
             except MediaError as error:
                 self.sink.begin(question)
                 self._fail(name, error)
-                return None
+                return ()
             if isinstance(opened, SampledVideo):
                 video = opened
                 self._introduce_video(name, video)
@@ -115,15 +118,7 @@ class Describing:
             images.append(opened.pixels)
             if opened.pictures > 1:
                 self.terminal.note(f"{name}: the first of {opened.pictures} pictures is described")
-        return self._prompt_about(images, video)
-
-    def _prompt_about(self, images: list[UInt8Array], video: SampledVideo | None) -> Prompt:
-        text, system = self.prompt.text, self.prompt.system
-        if video is None:
-            return Prompt(text=text, system=system, images=tuple(images))
-        text = VIDEO_PROMPT if text == PROMPT else text
-        prompt = Prompt.of_video(text, video, system=system)
-        return attrs.evolve(prompt, images=tuple(images))
+        return [_about(prompt, images, video) for prompt in self.prompts]
 
     def _introduce_video(self, name: str, video: SampledVideo) -> None:
         selection = video.selection
@@ -180,6 +175,13 @@ class Describing:
 
     def _complain(self, text: str) -> None:
         self.terminal.complain(f"vlmcore: {text}")
+
+
+def _about(prompt: Prompt, images: Sequence[UInt8Array], video: SampledVideo | None) -> Prompt:
+    if video is not None:
+        text = VIDEO_PROMPT if prompt.text == PROMPT else prompt.text
+        prompt = Prompt.of_video(text, video, system=prompt.system)
+    return attrs.evolve(prompt, images=tuple(images))
 
 
 def _require_one(name: str, opened: object, video: SampledVideo | None) -> None:

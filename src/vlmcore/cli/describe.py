@@ -74,7 +74,13 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("question")
-    group.add_argument("--prompt", default=PROMPT, metavar="TEXT", help=f"default: {PROMPT}")
+    group.add_argument(
+        "--prompt",
+        action="append",
+        metavar="TEXT",
+        help=f"default: {PROMPT} Give it again to ask more about each image, which is looked at "
+        "once; no answer depends on another",
+    )
     group.add_argument("--system", default="", metavar="TEXT", help="the system text")
     group.add_argument(
         "--together", action="store_true", help="put all images into one prompt, and answer once"
@@ -103,7 +109,7 @@ def _add_viewing(parser: argparse.ArgumentParser) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON object a line for each image")
+    group.add_argument("--json", action="store_true", help="one JSON object a line for each answer")
     add_structure(group)
     group.add_argument(
         "--no-stream", action="store_true", help="show an answer only when it is whole"
@@ -119,10 +125,11 @@ def _run(
     terminal = Terminal.standard(quiet=arguments.quiet)
     try:
         questions = questions_about(arguments.images, together=arguments.together)
+        texts = arguments.prompt or [PROMPT]
         describing = Describing(
             terminal=terminal,
-            sink=_sink(arguments, terminal, several=len(questions) > 1),
-            prompt=Prompt(text=arguments.prompt, system=arguments.system),
+            sink=_sink(arguments, terminal, several=len(questions) > 1, prompts=len(texts) > 1),
+            prompts=[Prompt(text=text, system=arguments.system) for text in texts],
             options=options_of(arguments),
             load=functools.partial(load, arguments.model, **placement_of(arguments)),
             model=arguments.model,
@@ -134,12 +141,14 @@ def _run(
     return describing.run(questions)
 
 
-def _sink(arguments: argparse.Namespace, terminal: Terminal, *, several: bool) -> AnswerSink:
+def _sink(
+    arguments: argparse.Namespace, terminal: Terminal, *, several: bool, prompts: bool
+) -> AnswerSink:
     if arguments.json:
         return JsonLines(terminal)
-    if terminal.is_interactive and not arguments.no_stream and not arguments.repair:
-        return Streaming(terminal, headings=several)
-    return PlainText(terminal, headings=several)
+    streams = terminal.is_interactive and not arguments.no_stream and not arguments.repair
+    text = Streaming if streams else PlainText
+    return text(terminal, headings=several or prompts, prompts=prompts)
 
 
 def _viewing(arguments: argparse.Namespace) -> Viewing:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vlmcore.errors import MissingDependencyError, ModelAccessError
+from vlmcore.errors import MissingDependencyError, ModelAccessError, ModelError
 from vlmcore.testing import EchoPredictor, echo
 from vlmcore.vlm.placement import Attention, Dtype, MemoryMode
 
@@ -105,6 +105,62 @@ def test_the_question_and_the_system_text_reach_the_model(command, pictures) -> 
     assert "[system Be brief.] What? [image 6x4 #ff0000]\n" == done.out
 
 
+def test_several_questions_are_asked_about_each_image_by_themselves(command, pictures) -> None:
+    """
+    One answer a line: image by image, and for each in the order of the questions.
+    """
+    asked = ("--prompt", "Which colour?", "--prompt", "How large?")
+    done = command("describe", pictures.red, pictures.blue, *asked)
+
+    red, blue = "[image 6x4 #ff0000]", "[image 7x5 #0000ff]"
+    lines = [f"{text} {image}" for image in (red, blue) for text in ("Which colour?", "How large?")]
+    assert (0, lines) == (done.code, done.out.splitlines())
+
+
+def test_an_image_is_opened_once_for_all_questions(command, pictures, monkeypatch) -> None:
+    """
+    Standard input can be read once only; and what is not made again is not paid for again.
+    """
+    piped = io.TextIOWrapper(io.BytesIO(Path(pictures.red).read_bytes()), encoding="ascii")
+    monkeypatch.setattr("sys.stdin", piped)
+    done = command("describe", "-", "--prompt", "a", "--prompt", "b")
+
+    assert (0, 2) == (done.code, done.out.count("[image 6x4 #ff0000]"))
+
+
+def test_json_says_what_was_asked_and_counts_an_image_that_fails_once(command, pictures) -> None:
+    """
+    An object for each answer; one for an image that nothing was asked about.
+    """
+    asked = ("--prompt", "a", "--prompt", "b", "--json")
+    done = command("describe", pictures.nothing, pictures.red, *asked)
+
+    documents = [json.loads(line) for line in done.out.splitlines()]
+    assert [None, "a", "b"] == [document.get("prompt") for document in documents]
+    assert "error" in documents[0]
+    assert (1, True) == (done.code, "1 of 2 images could not be described" in done.err)
+
+
+def test_a_question_that_fails_is_told_and_the_next_is_asked(command, pictures) -> None:
+    """
+    Its object has the question and the error.
+    """
+
+    class Failing(EchoPredictor):
+        def generate(self, prompt, *more, **options):
+            if prompt.text == "a":
+                raise ModelError("echo", "is lost for words")
+            return super().generate(prompt, *more, **options)
+
+    asked = ("--prompt", "a", "--prompt", "b", "--json")
+    done = command("describe", pictures.red, *asked, load=lambda *_, **__: Failing())
+
+    failed, answered = (json.loads(line) for line in done.out.splitlines())
+    assert 1 == done.code
+    assert {"source": pictures.red, "prompt": "a", "error": "is lost for words"} == failed
+    assert ("b", "b [image 6x4 #ff0000]") == (answered["prompt"], answered["text"])
+
+
 def test_standard_input_is_an_image(command, pictures, monkeypatch) -> None:
     """
     ``-`` reads bytes, whatever the encoding of the terminal.
@@ -155,6 +211,7 @@ def test_json_has_one_object_a_line_with_the_documented_fields(command, pictures
     timings = first.pop("timings")
     assert {
         "source": pictures.red,
+        "prompt": "Describe this image in one sentence.",
         "text": RED,
         "reasoning": "hm",
         "stop_reason": "end",

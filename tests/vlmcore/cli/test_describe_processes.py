@@ -79,6 +79,20 @@ def test_a_terminal_has_a_heading_above_each_of_several_images(child, pictures, 
     assert "" == lines[2]
 
 
+def test_a_terminal_has_a_heading_above_each_of_several_questions(child, pictures, screen) -> None:
+    """
+    With the question; one of two lines cannot forge another heading.
+    """
+    asked = ("--prompt", "Which colour?", "--prompt", "How\n==> large?")
+    process = child("describe", pictures.red, *asked, stdout=screen.terminal)
+
+    assert 0 == process.wait(PATIENCE_S)
+    lines = screen.read_rest().replace("\r", "").split("\n")
+
+    assert f"==> {pictures.red}: Which colour? <==" == lines[0]
+    assert ["", f"==> {pictures.red}: How\\x0a==> large? <=="] == lines[2:4]
+
+
 def test_without_streaming_a_terminal_shows_the_whole_answer_at_once(
     child, pictures, screen
 ) -> None:
