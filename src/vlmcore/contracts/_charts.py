@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array, readonly_float64
 from vlmcore.charts.chart import Chart, HasMarks
@@ -63,9 +61,11 @@ def chart_of(
 
 def _before(last_command: Float64Array | None, space: ActionSpace | None) -> Float64Array | None:
     """Say what the first step follows: of an offset 0, whatever was sent."""
-    if last_command is None or space is None:
+    if last_command is None or space is None or not space.offsets:
         return last_command
-    return np.where(space.is_target | space.is_change, last_command, 0.0)
+    before: Float64Array = last_command.copy()
+    before[list(space.offsets)] = 0.0
+    return before
 
 
 def _check_space(names: tuple[str, ...], space: Any) -> None:

@@ -76,6 +76,7 @@ class ActionSpace:
         position_high: The largest; infinity where nothing is said.
         is_change: Which are changes, rates or torques, so that zero stops them at once.
         is_target: Which are places to go to; of all others the first step may be counted from zero.
+        offsets: Indices of the offsets from where a chunk begins.
         is_discrete: Which know only some levels.
 
     Raises:
@@ -100,6 +101,7 @@ class ActionSpace:
     position_high: Float64Array = attrs.field(init=False, eq=False, repr=False)
     is_change: BoolArray = attrs.field(init=False, eq=False, repr=False)
     is_target: BoolArray = attrs.field(init=False, eq=False, repr=False)
+    offsets: tuple[int, ...] = attrs.field(init=False, eq=False, repr=False)
     is_discrete: BoolArray = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -141,6 +143,9 @@ class ActionSpace:
         keep(self, "names", names)
         positioned = tuple(dim.name for dim in dims if dim.position_low is not None)
         keep(self, "position_names", positioned)
+        references = [dim.reference for dim in dims]
+        is_offset = [reference is Reference.CHUNK_RELATIVE for reference in references]
+        keep(self, "offsets", tuple(np.flatnonzero(is_offset).tolist()))
         for field, values in numbers.items():
             keep(self, field, immutable(np.array(values, np.float64)))
         for field, flags in truths.items():

@@ -10,10 +10,13 @@ from vlmcore._arguments import shown
 from vlmcore._arrays import Float64Array
 from vlmcore._rotations import is_rotation
 from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.embodiment import ActionSpace, Reference
+from vlmcore.contracts.embodiment import ActionSpace
 from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits, EpisodeLimits
 
 __all__ = [
+    "MOST_COUNTED",
+    "require_by_column",
     "require_chunk",
     "require_finite_rows",
     "require_names_of",
@@ -25,6 +28,9 @@ __all__ = [
     "require_steps",
 ]
 
+_LIMITS = ContractLimits()
+#: How many values an episode holds at the most, and so how many of anything there may be.
+MOST_COUNTED = EpisodeLimits().max_steps * _LIMITS.max_horizon * _LIMITS.max_actions
 _PRINTABLE_BITS = 64  # Python refuses to print whole numbers that are huge
 
 
@@ -45,6 +51,23 @@ def require_steps(field: str, steps: Any, fewest: int, most: int | None = None) 
     is_huge = is_whole and steps.bit_length() > _PRINTABLE_BITS
     came = "a huge number" if is_huge else f"{shown(steps)}"
     raise ContractError(field, f"got {came}, expected {expected}")
+
+
+def require_by_column(field: str, values: Any, kind: type, width: int) -> None:
+    """
+    Require a tuple with one value of exactly *kind* for each of *width* columns; numbers count.
+
+    Raises:
+        ContractError: If it is anything else.
+    """
+    is_tuple = isinstance(values, tuple) and len(values) == width
+    if not is_tuple or not all(type(each) is kind for each in values):
+        raise ContractError(
+            field, f"got {shown(values)}, expected {kind.__name__}, one a column, {width}"
+        )
+    if kind is int:
+        for i, count in enumerate(values):
+            require_steps(f"{field}[{i}]", count, 0, MOST_COUNTED)
 
 
 def require_chunk(field: str, chunk: Any) -> None:
@@ -89,12 +112,11 @@ def require_no_offsets(space: ActionSpace | None, why: str) -> None:
     Raises:
         ContractError: If there are some; *why* says what they would do here.
     """
-    dims = () if space is None else space.dims
-    offsets = [dim.name for dim in dims if dim.reference is Reference.CHUNK_RELATIVE]
-    if offsets:
+    if space is not None and space.offsets:
+        offsets = ", ".join(space.names[i] for i in space.offsets)
         raise ContractError(
             "space",
-            f"got {', '.join(offsets):.80} counted from where a chunk begins, expected targets: "
+            f"got {offsets:.80} counted from where a chunk begins, expected targets: "
             f"{why}; vlmcore.rollout.offsets makes targets of them",
         )
 

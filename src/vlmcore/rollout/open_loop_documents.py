@@ -20,7 +20,8 @@ from vlmcore.contracts.faults import Faults
 from vlmcore.contracts.json_text import read_json, write_json
 from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.contracts.shapes import Field, ListOf, MapOf, Number, Record, Text, Whole, path_of
-from vlmcore.limits import ContractLimits, DocumentLimits, EpisodeLimits
+from vlmcore.limits import ContractLimits, DocumentLimits
+from vlmcore.rollout._checks import MOST_COUNTED
 from vlmcore.rollout.open_loop_report import GateCounts, Latency, OpenLoopReport
 from vlmcore.safety.findings import ViolationKind
 
@@ -35,8 +36,7 @@ __all__ = [
 
 _LIMITS = ContractLimits()
 _NAME = Text(longest=_LIMITS.max_name_characters)
-_MOST = EpisodeLimits().max_steps * _LIMITS.max_horizon * _LIMITS.max_actions
-_COUNT = Whole(smallest=0, largest=_MOST)
+_COUNT = Whole(smallest=0, largest=MOST_COUNTED)
 _ERRORS = ("mae", "rmse", "worst")
 
 

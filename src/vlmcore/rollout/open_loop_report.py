@@ -23,7 +23,7 @@ from vlmcore._copying import by_value, through_constructor
 from vlmcore.charts.chart import Chart
 from vlmcore.errors import ContractError
 from vlmcore.limits import ContractLimits
-from vlmcore.rollout._checks import require_steps
+from vlmcore.rollout._checks import MOST_COUNTED, require_by_column, require_steps
 from vlmcore.rollout._open_loop_views import lines_of, report_html
 from vlmcore.safety.findings import ViolationKind
 
@@ -85,14 +85,14 @@ class GateCounts:
     )
 
     def __attrs_post_init__(self) -> None:
-        require_steps("chunks", self.chunks, 0)
+        require_steps("chunks", self.chunks, 0, MOST_COUNTED)
         require_steps("unsafe", self.unsafe, 0, self.chunks)
         if not isinstance(self.violations, Mapping):
             raise ContractError("violations", f"got {shown(self.violations)}, expected a mapping")
         for kind, count in self.violations.items():
             if not isinstance(kind, ViolationKind):
                 raise ContractError("violations", f"got {shown(kind)}, expected a ViolationKind")
-            require_steps(f"violations[{kind.value}]", count, 0)
+            require_steps(f"violations[{kind.value}]", count, 0, MOST_COUNTED)
 
     __reduce__ = through_constructor
 
@@ -188,14 +188,13 @@ class OpenLoopReport:
         longest = _LIMITS.max_name_characters
         require_name("policy", self.policy, max_characters=longest)
         require_names("names", self.names, max_count=_LIMITS.max_actions, max_characters=longest)
-        require_steps("episodes", self.episodes, 0)
-        require_steps("observations", self.observations, 0)
+        require_steps("episodes", self.episodes, 0, MOST_COUNTED)
+        require_steps("observations", self.observations, 0, MOST_COUNTED)
         require_steps("failures", self.failures, 0, self.observations)
         width = len(self.names)
-        for field in ("units", "has_levels", "lost", "unknown"):
-            if len(getattr(self, field)) != width:
-                came = len(getattr(self, field))
-                raise ContractError(field, f"got {came}, expected one a column, {width}")
+        for field, kind in (("units", str), ("has_levels", bool), ("lost", int), ("unknown", int)):
+            require_by_column(field, getattr(self, field), kind, width)
+        self._check_parts()
         shape = (len(self.count), width)
         for field in ("count", "mae", "rmse", "worst", "agreement"):
             values = getattr(self, field)
@@ -205,6 +204,19 @@ class OpenLoopReport:
                 )
             if (values < 0).any() or np.isinf(values).any():
                 raise ContractError(field, "got negative or infinite numbers, expected neither")
+        if not (np.isfinite(self.count) & (self.count == np.floor(self.count))).all():
+            raise ContractError("count", "got what is no whole number, expected how many")
+
+    def _check_parts(self) -> None:
+        said = self.failure_examples
+        if not isinstance(said, tuple) or not all(isinstance(each, str) for each in said):
+            raise ContractError("failure_examples", f"got {shown(said)}, expected a tuple of text")
+        for field, kind in (("latency", Latency), ("gate", GateCounts), ("trace", OpenLoopTrace)):
+            part = getattr(self, field)
+            if not (part is None or isinstance(part, kind)):
+                raise ContractError(
+                    field, f"got {type(part).__name__}, expected {kind.__name__} or None"
+                )
 
     __reduce__ = through_constructor
 

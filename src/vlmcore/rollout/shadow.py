@@ -9,14 +9,22 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from vlmcore._arrays import Float64Array, require_finite_between
+from vlmcore._arguments import shown
+from vlmcore._arrays import (
+    Float64Array,
+    as_tuple,
+    readonly_float64,
+    require_finite_between,
+    require_names,
+)
 from vlmcore._closing import Closing
-from vlmcore._copying import by_value
+from vlmcore._copying import by_value, through_constructor
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
 from vlmcore.errors import ContractError
+from vlmcore.limits import ContractLimits
 from vlmcore.policy.interface import ObservingPolicy, Policy, PolicyInfo
-from vlmcore.rollout._checks import require_chunk
+from vlmcore.rollout._checks import MOST_COUNTED, require_by_column, require_chunk, require_steps
 from vlmcore.rollout._open_loop_errors import ErrorSums, Ruler
 from vlmcore.rollout._ordering import in_order
 from vlmcore.safety.gate import SafetyGate
@@ -24,9 +32,14 @@ from vlmcore.secrets import redact
 
 __all__ = ["ShadowPolicy", "ShadowReport"]
 
+_LIMITS = ContractLimits()
 _FAREWELL_S = 2.0
 _LONGEST_ERROR = 200
 _Shown: TypeAlias = tuple[Observation, ActionChunk]
+
+
+def _by_column(value: Any) -> Float64Array:
+    return readonly_float64(value, field="mean, worst or lost", axes="[M]")
 
 
 @attrs.frozen(kw_only=True)
@@ -50,19 +63,41 @@ class ShadowReport:
             NaN where nothing could be compared.
         worst: The largest difference, shape ``[M]``.
         lost: How many values of the candidate could not be compared, as NaN, shape ``[M]``.
+
+    Raises:
+        ContractError: If a field is not as described.
     """
 
-    names: tuple[str, ...]
-    units: tuple[str, ...]
+    names: tuple[str, ...] = attrs.field(converter=as_tuple)
+    units: tuple[str, ...] = attrs.field(converter=as_tuple)
     compared: int
     dropped: int
     failed: int
     last_failure: str
     candidate_refused: int
     policy_refused: int
-    mean: Float64Array = attrs.field(eq=by_value)
-    worst: Float64Array = attrs.field(eq=by_value)
-    lost: Float64Array = attrs.field(eq=by_value)
+    mean: Float64Array = attrs.field(converter=_by_column, eq=by_value)
+    worst: Float64Array = attrs.field(converter=_by_column, eq=by_value)
+    lost: Float64Array = attrs.field(converter=_by_column, eq=by_value)
+
+    def __attrs_post_init__(self) -> None:
+        longest = _LIMITS.max_name_characters
+        require_names("names", self.names, max_count=_LIMITS.max_actions, max_characters=longest)
+        require_by_column("units", self.units, str, len(self.names))
+        for field in ("compared", "dropped", "failed"):
+            require_steps(field, getattr(self, field), 0, MOST_COUNTED)
+        for field in ("candidate_refused", "policy_refused"):
+            require_steps(field, getattr(self, field), 0, self.compared)
+        if not isinstance(self.last_failure, str):
+            raise ContractError("last_failure", f"got {shown(self.last_failure)}, expected text")
+        for field in ("mean", "worst", "lost"):
+            values = getattr(self, field)
+            if len(values) != len(self.names) or (values < 0).any() or np.isinf(values).any():
+                raise ContractError(
+                    field, f"got {shown(values)}, expected numbers from 0, one a column"
+                )
+
+    __reduce__ = through_constructor
 
     def __str__(self) -> str:
         width = max(map(len, self.names))

@@ -79,7 +79,7 @@ def read_last_command(last_command: Any, space: ActionSpace) -> Float64Array | N
     if space.rotations:
         with np.errstate(all="ignore"):  # what is too large or too small is no rotation
             _check_rotations(reference, space)
-    return _from_the_start(reference, space)
+    return _from_the_start(reference, space) if space.offsets else reference
 
 
 def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
@@ -119,10 +119,9 @@ def read_position(position: Any, space: ActionSpace) -> Float64Array | None:
 
 def _from_the_start(reference: Float64Array, space: ActionSpace) -> Float64Array:
     """Put 0 where numbers are offsets from where a chunk begins."""
-    is_offset = ~(space.is_target | space.is_change)
-    if not np.count_nonzero(is_offset):
-        return reference
-    return immutable(np.where(is_offset, 0.0, reference))
+    start = reference.copy()
+    start[list(space.offsets)] = 0.0
+    return immutable(start)
 
 
 def _numbers_by_name(field: str, known: Mapping[str, Any], names: Sequence[str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what happens with chunks over time: replans, ages, episodes."""
+"""Hypothesis strategies for what happens with chunks over time: replans, episodes, reports."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from vlmcore.safety.report import SafetyReport
 from vlmcore.safety.vetted import VettedChunk
 from vlmcore.testing._observation_strategies import observations
 from vlmcore.testing._plain_strategies import finite_numbers, names, texts
+from vlmcore.testing._report_strategies import open_loop_reports, shadow_reports
 from vlmcore.testing._safety_strategies import outcomes
 from vlmcore.testing.contract_strategies import action_chunks, embodiments, json_objects
 
@@ -28,8 +29,10 @@ __all__ = [
     "episode_steps",
     "episodes",
     "max_ages",
+    "open_loop_reports",
     "policy_calls",
     "replan_reports",
+    "shadow_reports",
     "timed_observations",
 ]
 

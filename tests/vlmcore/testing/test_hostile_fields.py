@@ -21,10 +21,19 @@ from vlmcore.contracts.observation import CameraSummary, Observation, Observatio
 from vlmcore.contracts.rotations import RotationGroup
 from vlmcore.errors import VlmcoreError
 from vlmcore.policy.interface import PolicyInfo
-from vlmcore.rollout import EnsembleBlend, EpisodeFailure, EpisodeHeader, EpisodeStep, LinearBlend
+from vlmcore.rollout import (
+    EnsembleBlend,
+    EpisodeFailure,
+    EpisodeHeader,
+    EpisodeStep,
+    LinearBlend,
+    OpenLoopReport,
+    ShadowReport,
+)
 from vlmcore.rollout.episode_calls import PolicyCall
 from vlmcore.rollout.episode_frames import EncodedFrame
 from vlmcore.rollout.freshness import MaxAges, TimedObservation
+from vlmcore.rollout.open_loop_report import GateCounts, Latency
 from vlmcore.rollout.replan import ReplanReport
 from vlmcore.safety.report import SafetySummary
 from vlmcore.testing import contract_strategies as contracts
@@ -59,13 +68,17 @@ STRATEGIES: dict[type, st.SearchStrategy[Any]] = {
     EpisodeStep: rollouts.episode_steps(frames=False),
     EpisodeFailure: rollouts.episode_failures(),
     LinearBlend: st.builds(LinearBlend, overlap=st.integers(1, 9)),
+    OpenLoopReport: rollouts.open_loop_reports(),
+    Latency: rollouts.open_loop_reports().filter(lambda r: r.latency).map(lambda r: r.latency),
+    GateCounts: rollouts.open_loop_reports().filter(lambda r: r.gate).map(lambda r: r.gate),
+    ShadowReport: rollouts.shadow_reports(),
     EnsembleBlend: st.builds(EnsembleBlend, m=st.floats(0, 1)),
 }
 # What vlmcore makes itself and no file, server or caller gives it: results, and how a document is.
 RESULTS = {
     *("Violation", "Findings", "SafetyReport", "SafetyGate", "LevelSwitch", "FoundJson"),
-    *("ReplayedStep", "LimitDifference", "ReportDifference", "ShadowReport", "RecordedMoment"),
-    *("PrefetchCounts", "LoopCounts", "Latency", "GateCounts", "OpenLoopTrace", "OpenLoopReport"),
+    *("ReplayedStep", "LimitDifference", "ReportDifference", "RecordedMoment"),
+    *("PrefetchCounts", "LoopCounts", "OpenLoopTrace"),
     *("DocumentKind", "Text", "Number", "Whole", "Flag", "ListOf", "MapOf", "JsonObject"),
     *("Field", "Record", "PolicySpec", "Nullable"),
 }
