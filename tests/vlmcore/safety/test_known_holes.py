@@ -17,7 +17,7 @@ import pytest
 
 from safety_cases import GRIPPER, JOINT, SLIDE, WHEEL, chunk, gate, joint, refused, vetted
 from vlmcore.contracts.actions import Stream
-from vlmcore.contracts.embodiment import ActionDim
+from vlmcore.contracts.embodiment import ActionDim, Reference
 from vlmcore.contracts.presets import PRESETS
 from vlmcore.errors import ContractError, UnsafeActionError
 from vlmcore.safety import NonFinite, RefusalReason, Remedy, SafetyGate, ViolationKind
@@ -142,6 +142,34 @@ def test_action_mode_is_free_text_and_never_read() -> None:
     assert [[0.1] * 14] * 2 == moving.values.tolist()
     with pytest.raises(UnsafeActionError):
         SafetyGate(embodiment=robot).vet(came, last_command=[-0.1] * 14)
+
+
+@pytest.mark.parametrize(
+    ("reference", "leads_out", "held"),
+    [
+        (Reference.ABSOLUTE, 0, 0.1),
+        (Reference.DELTA, 1, 0.0),  # 0.1 and 0.1 are 0.2
+        (Reference.CHUNK_RELATIVE, 0, 0.0),  # 0.1 from the start, and still 0.1
+        (Reference.VELOCITY, 0, 0.0),  # 0.1 a second is 0.005 a step
+        (Reference.TORQUE, 0, 0.0),
+    ],
+)
+def test_the_same_numbers_are_checked_by_what_they_refer_to(
+    reference: Reference, leads_out: int, held: float
+) -> None:
+    """
+    Action mode enum {absolute, step_delta, chunk_relative, velocity, torque}, checks on the
+    integrated absolute path when a reference state is given.
+    """
+    bounds = {"position_low": -0.15, "position_high": 0.15} if reference.leads_somewhere else {}
+    dim = ActionDim(name="x", reference=reference, low=-1.0, high=1.0, max_step=0.1, **bounds)
+    known = {"last_command": [0.1], "position": {"x": 0.0} if bounds else {}}
+    came = chunk([[0.1], [0.1]])
+
+    report = gate(dim).check(came, **known)
+    assert leads_out == report.counts[ViolationKind.POSITION] == report.total
+    lost = gate(dim, remedy=Remedy.HOLD).vet(chunk([[NAN], [0.1]]), **known)
+    assert [[held], [held]] == lost.values.tolist()
 
 
 def test_clamp_does_not_reject_its_own_output() -> None:
