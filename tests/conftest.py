@@ -8,6 +8,7 @@ options in pyproject.toml switch on.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 
@@ -45,3 +46,13 @@ def pytest_report_header() -> str:
     if HAS_TORCH:
         return "torch is installed: the tests of the torch parts run"
     return "torch is not installed: files named test_*_torch.py are left out"
+
+
+def pytest_collection_finish() -> None:
+    """
+    Let garbage collections pass over what is loaded and collected by now, and stays to the end.
+
+    Each model that is closed collects garbage, and would look through all tests and all of torch.
+    """
+    gc.collect()
+    gc.freeze()
