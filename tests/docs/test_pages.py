@@ -51,6 +51,11 @@ GENERATED = [
     "schemas/robot-episode-failure.json",
     "schemas/image-detections.json",
     "schemas/weights-manifest.json",
+    "schemas/benchmark-run.json",
+    "schemas/benchmark-journal.json",
+    "schemas/benchmark-journal-sample.json",
+    "schemas/benchmark-journal-end.json",
+    "schemas/lab-suite.json",
     "schemas/comfyui-vla-http-v1.json",
 ]
 
