@@ -207,6 +207,8 @@ class Artifact:
     def unknown(self) -> dict[str, str]:
         """Each place that nobody could tell of, and why; with one there is no verified badge."""
         found = {f"identity.{at}": why for at, why in self.start.identity.unknown.items()}
+        if self.wall_ns is None:
+            found["wall_ns"] = "was not told"
         generation = self.start.plan.generation
         for key in ("max_new_tokens", "temperature", "seed"):
             if generation.get(key) is None:
@@ -215,7 +217,7 @@ class Artifact:
         gaps = {
             "finish_reason": sum(sample.finish_reason is None for sample in ended),
             "usage.generated_tokens": sum(sample.generated_tokens is None for sample in ended),
-            "chunks": sum(sample.first_token_ns is None for sample in ended),
+            "chunks": sum(bool(s.text or s.reasoning) and not s.chunks for s in ended),
         }
         for field, count in gaps.items():
             if count:

@@ -219,14 +219,24 @@ def test_what_nobody_told_is_said_and_takes_the_badge_away() -> None:
     assert {} == artifact().unknown
     run = artifact(
         start=start(plan=plan(generation={"max_new_tokens": 96, "temperature": 0.0})),
-        samples=[scored(1), scored(2, finish_reason=None, usage=None)],
+        samples=[scored(1), scored(2, finish_reason=None, usage=None), scored(3, chunks=[])],
+        wall_ns=None,
     )
     assert {
+        "wall_ns": "was not told",
         "plan.generation.seed": "was not said",
-        "samples.finish_reason": "was not told in 1 of 2 samples",
-        "samples.usage.generated_tokens": "was not told in 1 of 2 samples",
+        "samples.finish_reason": "was not told in 1 of 3 samples",
+        "samples.usage.generated_tokens": "was not told in 1 of 3 samples",
+        "samples.chunks": "was not told in 1 of 3 samples",
     } == run.unknown
     assert run.unknown == artifact_document(run)["unknown"]
+
+
+def test_an_empty_answer_is_known_to_be_empty() -> None:
+    """
+    It is no gap in the evidence: no figure is made from it, which is another matter.
+    """
+    assert {} == artifact(samples=[scored(1, chunks=[], text="")]).unknown
 
 
 def test_a_cache_that_nobody_told_of_is_unknown() -> None:
