@@ -188,6 +188,31 @@ def test_shorter_answers_do_not_win_end_to_end() -> None:
     assert Verdict.WIN is made.verdict
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ([None, None], "an unknown number of tokens"),
+        ([31, None], "an unknown number of tokens"),
+        ([31, 40], "31 to 40 tokens"),
+        ([31, 31], "31 tokens"),
+    ],
+)
+def test_a_number_of_tokens_is_told_only_if_all_of_it_is_known(
+    told: list[int | None], said: str
+) -> None:
+    """
+    A part of them could be any.
+    """
+    rules = Rules(metrics=("e2e/1",), resampling=QUICK)
+    after = [
+        Graded(sample=sample(40, 90, tokens=each, target="B", leg=i, text=f"answer {i}"))
+        for i, each in enumerate(told)
+    ]
+    made = judge(side("A"), after, margins={"dog": 1.0}, rules=rules)
+
+    assert f"answers differ in case 'dog': 31 tokens before, {said} after" == made.speeds[0].reason
+
+
 def test_end_to_end_alone_of_other_answers_is_inconclusive() -> None:
     """
     Half of the time for half of the words is no win.
