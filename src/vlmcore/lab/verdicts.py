@@ -252,7 +252,7 @@ def _speed(
     )
     if differing:
         case, reason = next(iter(differing.items()))
-        more = f", and {len(differing) - 1} cases more" if len(differing) > 1 else ""
+        more = f", and in {len(differing) - 1} more" if len(differing) > 1 else ""
         speed, why = Speed.NOT_COMPARABLE, f"answers differ in case {case!r}{reason}{more}"
     else:
         speed = speed_of(comparison.ratio, margin=rules.margin)

@@ -213,6 +213,21 @@ def test_a_number_of_tokens_is_told_only_if_all_of_it_is_known(
     assert f"answers differ in case 'dog': 31 tokens before, {said} after" == made.speeds[0].reason
 
 
+@pytest.mark.parametrize(
+    ("cases", "more"),
+    [(("cat",), ""), (("cat", "dog"), ", and in 1 more"), ("abc", ", and in 2 more")],
+)
+def test_the_first_case_whose_answers_differ_is_named(cases: Any, more: str) -> None:
+    """
+    And the others are counted.
+    """
+    rules = Rules(metrics=("e2e/1",), resampling=QUICK)
+    made = judged(side("B", cases=tuple(cases), text="other"), rules)
+
+    said = "31 tokens before, 31 tokens after"
+    assert f"answers differ in case '{cases[0]}': {said}{more}" == made.speeds[0].reason
+
+
 def test_end_to_end_alone_of_other_answers_is_inconclusive() -> None:
     """
     Half of the time for half of the words is no win.
