@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
 
 from vlmcore.errors import ContractError
 
-__all__ = ["require_writable", "what_failed", "whole_file", "write_whole"]
+__all__ = ["remove_leftovers", "require_writable", "what_failed", "whole_file", "write_whole"]
 
 _STEM = 60  # characters: a name as long as the file system allows must not get longer
+_PART = re.compile(r"\.(.*)\.[0-9a-f]{16}\.part", re.DOTALL)
 _OPEN_FILES = Path("/proc/self/fd")
 
 
@@ -88,6 +90,24 @@ def whole_file(name: str) -> Iterator[BinaryIO]:
             raise
     except OSError as error:
         raise ContractError(name, what_failed(error)) from error
+
+
+def remove_leftovers(names: Iterable[str]) -> None:
+    """
+    Remove what calls left beside the files *names* that were killed in their last moment.
+
+    No call that writes to one of them may be under way.
+    """
+    stems: dict[Path, set[str]] = {}
+    for name in names:
+        path = Path(os.path.realpath(name))
+        stems.setdefault(path.parent, set()).add(path.name[:_STEM])
+    for folder, known in stems.items():
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                part = _PART.fullmatch(entry.name)
+                if part and part[1] in known:
+                    os.unlink(entry.path)
 
 
 def _target(name: str) -> Path:

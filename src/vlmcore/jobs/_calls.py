@@ -58,7 +58,7 @@ class Calls(Closing):
         self._predictor: Predictor | None = None
         self._loading = threading.Lock()
         self._cancel = CancelToken()
-        self._running: dict[Future[list[Asked]], int] = {}
+        self._running: dict[Future[list[Asked]], tuple[int, list[Question]]] = {}
         self._answered = 0
         self._waits = 0
         self._not_before_s = 0.0
@@ -82,7 +82,8 @@ class Calls(Closing):
     @property
     def has_room(self) -> bool:
         """Whether a batch may be sent now."""
-        return self._window.has_room and self._clock() >= self._not_before_s
+        is_open = self._fatal is None and self._clock() >= self._not_before_s
+        return is_open and self._window.has_room
 
     @property
     def waiting_for(self) -> str:
@@ -97,8 +98,13 @@ class Calls(Closing):
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="caption")
         ticket = self._window.send()
         call = self._pool.submit(self._ask, questions)
-        self._running[call] = ticket
+        self._running[call] = ticket, questions
         call.add_done_callback(lambda _call: self._wake())
+
+    def withdraw(self) -> None:
+        """Take back the questions that nobody has begun to answer."""
+        for call in self._running:
+            call.cancel()
 
     def collect(self) -> list[Asked]:
         """
@@ -113,8 +119,11 @@ class Calls(Closing):
         back = [call for call in self._running if call.done()]
         found: list[Asked] = []
         for call in back:
-            ticket = self._running.pop(call)
-            asked = call.result()
+            ticket, questions = self._running.pop(call)
+            if call.cancelled():
+                asked = [Asked(question=question, answer=None) for question in questions]
+            else:
+                asked = call.result()
             turned_away = any(one.was_turned_away for one in asked)
             self._window.came_back(ticket, was_turned_away=turned_away)
             found += [self._judged(one) for one in asked]

@@ -7,8 +7,8 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from vlmcore._whole_files import what_failed
 from vlmcore.errors import JobRunningError, JobSinkError
@@ -38,31 +38,34 @@ def locked(path: Path, place: str) -> Iterator[None]:
     with file:
         if not _taken(file):
             raise JobRunningError(place, f"another job is at work here: {_holder(file)}")
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        file.flush()
+        with contextlib.suppress(OSError):  # on a full disk the lock holds, too
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
         try:
             yield
         finally:
-            file.truncate(0)
+            with contextlib.suppress(OSError):
+                file.truncate(0)
 
 
 def is_locked(path: Path) -> bool:
     """Say whether a process holds the lock file *path*; one that is not there is held by none."""
     try:
-        file = path.open("r+b")
+        file = path.open("r+b", buffering=0)
     except OSError:
         return False
     with file:
         return not _taken(file)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> FileIO:
     # Neither "w", which would cut the name of the holder, nor "a", which cannot write at the start.
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b")
+    return os.fdopen(
+        os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644), "r+b", buffering=0
+    )
 
 
-def _holder(file: BinaryIO) -> str:
+def _holder(file: FileIO) -> str:
     file.seek(0)
     return file.read(_NAME_BYTES).decode("utf-8", "replace").strip() or "its process is not known"
 
@@ -70,7 +73,7 @@ def _holder(file: BinaryIO) -> str:
 if sys.platform == "win32":  # pragma: no cover - tried on no machine of ours
     import msvcrt
 
-    def _taken(file: BinaryIO) -> bool:
+    def _taken(file: FileIO) -> bool:
         try:
             file.seek(_NAME_BYTES)  # behind the name, which others may read then
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
@@ -83,7 +86,7 @@ if sys.platform == "win32":  # pragma: no cover - tried on no machine of ours
 else:
     import fcntl
 
-    def _taken(file: BinaryIO) -> bool:
+    def _taken(file: FileIO) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

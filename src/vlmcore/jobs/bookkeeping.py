@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -25,6 +25,8 @@ _OUTCOMES = {
     Result.DUPLICATE: Outcome.DUPLICATE,
     Result.FAILED: Outcome.FAILED,
 }
+
+_GONE = "is gone: it was there when the images were counted"
 
 
 @attrs.frozen(kw_only=True)
@@ -96,9 +98,19 @@ class Books:
             return known
         return {mark: answer for mark, answer in known.items() if not answer.problem}
 
-    def stays(self, key: str) -> bool:
-        """Say whether an image has a caption that is not the job's, and is to keep it."""
-        return self._sidecars is not None and self._sidecars.stays(key)
+    def stays(self, key: str) -> Verdict | None:
+        """Say what follows from the caption file that is there; ``None`` if nothing does."""
+        try:
+            stays = self._sidecars is not None and self._sidecars.stays(key)
+        except JobSinkError as error:
+            return Verdict(result=Result.FAILED, problem=error.problem)
+        return Verdict(result=Result.KEPT) if stays else None
+
+    def missing(self, keys: Iterable[str]) -> None:
+        """Tell that images are gone that were there when they were counted."""
+        for key in keys:
+            self._journal.note_seen(key, stamp=None, digest=None)
+            self._note(key, Result.FAILED, _GONE)
 
     def verdict(self, key: str, known: Known, digest: bytes | None) -> Verdict | None:
         """
@@ -109,15 +121,11 @@ class Books:
             known: What the journal knows of it.
             digest: SHA-256 of its bytes.
         """
-        plan = self._plan
-        is_same = digest == known.digest
-        if is_same and known.outcome is Outcome.DUPLICATE and plan.near_duplicates is not None:
-            return Verdict(result=Result.DUPLICATE, duplicate_of=known.duplicate_of)
         answers = {} if digest is None else self.answers(key, digest)
         if answers.keys() == self._names.keys():
             return self.verdict_of(answers, Result.DONE)
-        was_unreadable = is_same and known.outcome is Outcome.FAILED and not answers
-        if was_unreadable and not plan.retry_failed:
+        was_unreadable = known.outcome is Outcome.FAILED and not known.is_readable
+        if digest == known.digest and was_unreadable and not self._plan.retry_failed:
             return Verdict(result=Result.FAILED, problem=known.problem)
         return None
 
@@ -157,7 +165,7 @@ class Books:
         caption = self._plan.template.render(texts, key=key, separator=separator)
         try:
             if verdict.result is Result.DONE and self._sidecars.is_written(key, caption):
-                self._tally.count(key, Result.DONE)
+                self._note(key, Result.DONE)
                 return
             pending = self._sidecars.begin(key, caption)
         except JobSinkError as error:
@@ -190,17 +198,19 @@ class Books:
         self._journal.commit()
         to_write, self._to_write = self._to_write, []
         for each in to_write:
-            problem = ""
-            try:
-                if self._sidecars is not None:
-                    self._sidecars.finish(each.pending)
-            except JobSinkError as error:
-                if fails_everywhere(error):
-                    raise
-                problem = error.problem
-            self._note(each.key, Result.FAILED if problem else each.result, problem)
+            self._write(each)
         if to_write:
             self._journal.commit()
+
+    def _write(self, each: _ToWrite) -> None:
+        try:
+            is_written = self._sidecars is None or self._sidecars.finish(each.pending)
+        except JobSinkError as error:
+            if fails_everywhere(error):
+                raise
+            self._note(each.key, Result.FAILED, error.problem)
+        else:
+            self._note(each.key, each.result if is_written else Result.KEPT)
 
     def _note(self, key: str, result: Result, problem: str = "", duplicate_of: str = "") -> None:
         self._journal.note_outcome(

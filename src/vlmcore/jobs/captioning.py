@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from vlmcore._whole_files import what_failed
+from vlmcore._whole_files import remove_leftovers, what_failed
 from vlmcore.errors import JobError, JobRunningError, JobSinkError, VlmcoreError
 from vlmcore.jobs._locking import is_locked, locked
 from vlmcore.jobs.bookkeeping import Books
@@ -21,13 +21,14 @@ from vlmcore.jobs.plans import CaptionPlan
 from vlmcore.jobs.reports import JobProgress, JobReport, Tally
 from vlmcore.jobs.sinks.claims import claim_files
 from vlmcore.jobs.sinks.sidecars import SidecarWriter
+from vlmcore.jobs.sinks.tables import require_table
 from vlmcore.vlm.predictor import Predictor
 
 __all__ = ["caption_images", "journal_of", "state_folder"]
 
 _FOLDER = ".vlmcore"
 _JOURNAL, _LOCK = "captions.sqlite", "captions.lock"
-_SERVED_EVERY_S = 0.25  # answers of a server come one by one: they are kept together
+_EVERY_S = 0.25  # what comes one by one, as the answers of a server, is kept together
 
 
 def state_folder(place: Path) -> Path:
@@ -93,61 +94,52 @@ def caption_images(
         ...     report = caption_images(plan, EchoPredictor())
         ...     text = Path(folder, "scene-1.txt").read_text()
         >>> report.total, text
-        (6, 'What is this? [image 224x224 #9b9b6f]\n')
+        (6, 'What is this? [image 140x168 #fbf4ef]\n')
     """
     asked = model if isinstance(model, JobModel) else job_model(model)
+    identity = asked.identity
     place = _place(plan)
+    for table in plan.tables:
+        require_table(table.path, table.kind)
     with _journal_at(place, is_of_files=plan.sidecars is not None) as journal:
         tally = Tally(progress, most_failures=plan.limits.max_failures_told)
-        journal.begin(plan_document(plan, asked.identity))
+        books = _books(plan, identity, journal, place=place, tally=tally)
+        engine = Engine(
+            plan,
+            asked,
+            journal,
+            books=books,
+            tally=tally,
+            stop=stop or threading.Event(),
+            is_surveyed=plan.source.is_quick_to_list,
+        )
         try:
-            is_whole = _run(
-                plan, asked, journal, place=place, tally=tally, stop=stop or threading.Event()
-            )
+            is_whole = engine.run()
         except VlmcoreError:
             with contextlib.suppress(JobError):
                 _export(plan, journal)
             raise
         _export(plan, journal)
-        return tally.report(was_stopped=not is_whole, model=asked.identity)
+        return tally.report(was_stopped=not is_whole, model=identity)
 
 
-def _run(
-    plan: CaptionPlan,
-    model: JobModel,
-    journal: Journal,
-    *,
-    place: Path,
-    tally: Tally,
-    stop: threading.Event,
-) -> bool:
+def _books(
+    plan: CaptionPlan, identity: str, journal: Journal, *, place: Path, tally: Tally
+) -> Books:
+    """Begin a run: count the images, and give each its file. Nothing is kept if that fails."""
+    journal.begin(plan_document(plan, identity))
     if plan.source.is_quick_to_list:
         journal.register((position, item.key) for position, item in enumerate(plan.source))
-        journal.commit()
+        journal.note_listed()
         tally.total = journal.count()
     sidecars = None
     if plan.sidecars is not None:
         claim_files(journal, plan.sidecars, _guarded(plan, place))
         sidecars = SidecarWriter(journal, plan.sidecars)
         sidecars.recover()
-    books = Books(
-        plan,
-        model.identity,
-        journal,
-        sidecars=sidecars,
-        tally=tally,
-        every_s=_SERVED_EVERY_S if model.is_served else 0.0,
-    )
-    engine = Engine(
-        plan,
-        model,
-        journal,
-        books=books,
-        tally=tally,
-        stop=stop,
-        is_surveyed=plan.source.is_quick_to_list,
-    )
-    return engine.run()
+    journal.commit()
+    remove_leftovers(str(table.path) for table in plan.tables)
+    return Books(plan, identity, journal, sidecars=sidecars, tally=tally, every_s=_EVERY_S)
 
 
 def _place(plan: CaptionPlan) -> Path:
@@ -177,13 +169,19 @@ def _journal_at(place: Path, *, is_of_files: bool) -> Iterator[Journal]:
 
 def _guarded(plan: CaptionPlan, place: Path) -> Iterator[Item]:
     """Give the images, unless another job writes caption files in one of their folders."""
-    looked_at: set[Path] = {place}
+    is_beside = plan.sidecars is not None and plan.sidecars.folder is None
+    given: set[Path] = set()
+    looked_at = {place.resolve()}
     for item in plan.source:
         folder = None if item.path is None else item.path.parent
-        if folder is not None and folder not in looked_at and plan.sidecars is not None:
-            looked_at.add(folder)
-            if plan.sidecars.folder is None:
-                _require_no_job(folder)
+        if is_beside and folder is not None and folder not in given:
+            given.add(folder)
+            real = folder.resolve()
+            for above in (real, *real.parents):
+                if above in looked_at:
+                    break
+                looked_at.add(above)
+                _require_no_job(above)
         yield item
 
 

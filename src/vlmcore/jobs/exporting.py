@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,17 @@ from vlmcore.jobs.templates import CaptionTemplate, Cut
 
 __all__ = ["JobStatus", "export_table", "plan_document", "rows_of", "status_of"]
 
+# The images that are meant: those of the last run, and where it has not met all of them yet, those
+# of the runs before. What became of one in answer to other questions is no news of these.
+_IMAGES = """
+SELECT {columns} FROM (SELECT
+    key, run, position, width_px, height_px, duplicate_of, problem, digest, CASE
+    WHEN outcome IN ('captioned', 'failed') AND width_px IS NOT NULL AND (
+        SELECT count(*) FROM answers WHERE answers.key = images.key
+        AND answers.digest = images.digest AND model = ? AND mark IN ({marks})
+    ) < {count} THEN 'waiting' ELSE outcome END AS outcome
+FROM images WHERE run >= (SELECT coalesce(max(run), 0) FROM runs WHERE is_listed)) {rest}
+"""
 _KEPT = "it had a caption file that is not the job's"
 
 
@@ -72,6 +84,12 @@ class _Told:
         names = tuple(self.marks.values())
         return ("caption",) if len(names) == 1 or self.template.text is not None else names
 
+    def look(self, journal: Journal, columns: str, rest: str, *values: Any) -> sqlite3.Cursor:
+        """Look for what a journal says of the images that are meant."""
+        places = ", ".join("?" * len(self.marks))
+        query = _IMAGES.format(columns=columns, marks=places, count=len(self.marks), rest=rest)
+        return journal.database.execute(query, [self.model, *self.marks, *values])
+
     def row(self, image: tuple[Any, ...], answers: Mapping[str, Answer]) -> CaptionRow:
         """Make the row of an image."""
         key, width_px, height_px, outcome, duplicate_of, problem = image
@@ -123,22 +141,20 @@ class JobStatus:
 
 def status_of(journal: Journal, *, most_failures: int) -> JobStatus:
     """
-    Summarise what became of the images of the last run.
+    Summarise what became of the images of a job, as its last run asked about them.
 
     Raises:
         JobJournalError: If there was none.
     """
     run, told = _Told.of_last_run(journal)
     with journal.told():
-        counted = dict(
-            journal.database.execute(
-                "SELECT outcome, count(*) FROM images WHERE run = ? GROUP BY outcome", (run,)
-            ).fetchall()
-        )
-        failed = journal.database.execute(
-            "SELECT key, problem FROM images WHERE run = ? AND outcome = ? "
-            "ORDER BY position LIMIT ?",
-            (run, Outcome.FAILED.value, most_failures),
+        counted = dict(told.look(journal, "outcome, count(*)", "GROUP BY outcome").fetchall())
+        failed = told.look(
+            journal,
+            "key, problem",
+            "WHERE outcome = ? ORDER BY position, run DESC LIMIT ?",
+            Outcome.FAILED.value,
+            most_failures,
         ).fetchall()
     return JobStatus(
         source=told.source,
@@ -151,17 +167,18 @@ def status_of(journal: Journal, *, most_failures: int) -> JobStatus:
 
 def rows_of(journal: Journal) -> Iterator[CaptionRow]:
     """
-    Give a row for each image of the last run that is done with, in the order of the source.
+    Give a row for each image that is done with as the last run asked, in the order of the source.
 
     Raises:
         JobJournalError: If there was no run.
     """
-    run, told = _Told.of_last_run(journal)
+    _, told = _Told.of_last_run(journal)
     with journal.told():
-        images = journal.database.execute(
-            "SELECT key, width_px, height_px, outcome, duplicate_of, problem, digest FROM images "
-            "WHERE run = ? AND outcome != ? ORDER BY position",
-            (run, Outcome.WAITING.value),
+        images = told.look(
+            journal,
+            "key, width_px, height_px, outcome, duplicate_of, problem, digest",
+            "WHERE outcome != ? ORDER BY position, run DESC",
+            Outcome.WAITING.value,
         )
         for *image, digest in images:
             answers: dict[str, Answer] = {}
@@ -172,7 +189,7 @@ def rows_of(journal: Journal) -> Iterator[CaptionRow]:
 
 def export_table(journal: Journal, path: Path, kind: TableKind) -> int:
     """
-    Write the rows of the last run to a table, whole or not at all, and return how many there are.
+    Write the rows of a job to a table, whole or not at all, and return how many there are.
 
     Raises:
         JobJournalError: If there was no run, or the journal cannot be read.

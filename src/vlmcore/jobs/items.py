@@ -11,7 +11,7 @@ import attrs
 from vlmcore.limits import ImageLimits
 from vlmcore.media.sources import Encoded, read_source
 
-__all__ = ["BytesContent", "Content", "FileContent", "Item", "ItemSource", "Stamp"]
+__all__ = ["BytesContent", "Content", "FileContent", "Item", "ItemSource", "Stamp", "writable"]
 
 
 @attrs.frozen
@@ -92,19 +92,25 @@ class BytesContent:
         return None
 
 
+def writable(text: str) -> str:
+    """Write out what a text has that is no character, as half of a pair: no file holds it."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 @attrs.frozen(kw_only=True)
 class Item:
-    """
+    r"""
     One image to caption.
 
     Attributes:
         key: What it is called within its source, the same in every run: a path from the folder,
-            with ``/``; the path in a list; the id of a record; the member of an archive.
+            with ``/``; the path in a list; the id of a record; the member of an archive. What
+            cannot be written as UTF-8 is written out, as ``"\\udcff"``.
         content: Where its bytes are.
         path: Where its file is; ``None`` where it has none of its own, as in an archive.
     """
 
-    key: str
+    key: str = attrs.field(converter=writable)
     content: Content
     path: Path | None = None
 

@@ -24,12 +24,13 @@ import attrs
 
 from vlmcore._closing import Closing
 from vlmcore.errors import JobJournalError
-from vlmcore.jobs._journal_tables import APPLICATION, TABLES, VERSION
-from vlmcore.jobs.items import Stamp
+from vlmcore.jobs._journal_tables import APPLICATION, TABLES, VERSION, problem_of
+from vlmcore.jobs.items import Stamp, writable
 
 __all__ = ["Answer", "Journal", "Known", "Outcome"]
 
-_WAIT_S = 30.0  # for a reader that is in the middle of something
+_WAIT_S = 120.0  # for a reader that is in the middle of something, as a long table
+_NO_END = 2**62
 
 
 class Outcome(enum.Enum):
@@ -68,20 +69,24 @@ class Known:
     What a journal knows of an image.
 
     Attributes:
+        position: Its place in this run, from 0.
         stamp: That of its file when it was read; ``None`` if it has none.
         digest: SHA-256 of its bytes; ``None`` if they were never read.
         outcome: What became of it.
         duplicate_of: The key of the image that it is like, where it was skipped for that.
         problem: Why it failed; empty if it did not.
+        is_readable: Whether it was decoded once, with the bytes that it has.
         has_pixels: Whether it can be told by its pixels.
         likeness: What it looks like, if that was wanted: `vlmcore.jobs.likeness.likeness_of`.
     """
 
+    position: int
     stamp: Stamp | None
     digest: bytes | None
     outcome: Outcome
     duplicate_of: str
     problem: str
+    is_readable: bool
     has_pixels: bool
     likeness: bytes | None
 
@@ -106,8 +111,9 @@ class Journal(Closing):
         with self.told():
             if read_only and not path.is_file():
                 raise JobJournalError(str(path), "there is no journal: no job has run here")
-            # A URI, as that is how SQLite is told not to write.
-            uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+            # A URI, as that is how SQLite is told not to make the file. Who only looks may write,
+            # too: what a writer that was killed left half done is undone by whoever opens it next.
+            uri = f"{path.absolute().as_uri()}?mode={'rw' if read_only else 'rwc'}"
             self.database = sqlite3.connect(uri, uri=True, timeout=_WAIT_S, isolation_level=None)
             try:
                 self._check(read_only=read_only)
@@ -130,10 +136,12 @@ class Journal(Closing):
         try:
             yield
         except sqlite3.Error as error:
-            raise JobJournalError(self.name, _problem(error)) from error
+            raise JobJournalError(self.name, problem_of(error)) from error
 
     def _check(self, *, read_only: bool) -> None:
         database = self.database
+        if read_only:
+            database.execute("PRAGMA query_only = ON")
         # Rollback journals are understood by network file systems, which write-ahead logs are not.
         for setting in ("synchronous = FULL", "trusted_schema = OFF", "cell_size_check = ON"):
             database.execute(f"PRAGMA {setting}")
@@ -151,11 +159,9 @@ class Journal(Closing):
         )
 
     def begin(self, plan: dict[str, Any]) -> int:
-        """Begin a run, remember what it is to do, and return its number."""
-        with self.told():
-            cursor = self.write("INSERT INTO runs (plan) VALUES (?)", (json.dumps(plan),))
-            self.run = int(cursor.lastrowid or 0)
-            self.commit()
+        """Begin a run, note what it is to do, and return its number."""
+        cursor = self.write("INSERT INTO runs (plan) VALUES (?)", (json.dumps(plan),))
+        self.run = int(cursor.lastrowid or 0)
         return self.run
 
     def commit(self) -> None:
@@ -166,35 +172,54 @@ class Journal(Closing):
 
     def register(self, keys: Iterable[tuple[int, str]]) -> None:
         """
-        Tell which images there are in this run.
+        Tell which images there are in this run; of two with one key, the first is it.
 
         Args:
             keys: The position of each, from 0, and its key.
         """
         self.write_many(
             "INSERT INTO images (run, position, key, outcome) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (key) DO UPDATE SET run = excluded.run, position = excluded.position",
+            "ON CONFLICT (key) DO UPDATE SET run = excluded.run, position = excluded.position "
+            "WHERE run != excluded.run",
             ((self.run, position, key, Outcome.WAITING.value) for position, key in keys),
         )
 
+    def note_listed(self) -> None:
+        """Tell that all images of this run are known: those of runs before are not meant."""
+        self.write("UPDATE runs SET is_listed = 1 WHERE run = ?", (self.run,))
+
+    def keys_between(self, first: int, end: int | None) -> list[str]:
+        """Return which images of this run have positions from *first* to before *end*."""
+        with self.told():
+            found = self.database.execute(
+                "SELECT key FROM images WHERE run = ? AND position >= ? AND position < ? "
+                "ORDER BY position",
+                (self.run, first, _NO_END if end is None else end),
+            ).fetchall()
+        return [str(key) for (key,) in found]
+
     def known(self, key: str) -> Known | None:
-        """Say what is known of an image; ``None`` if it is new."""
+        """Say what is known of an image; ``None`` if it is none of this run."""
         with self.told():
             row = self.database.execute(
-                "SELECT size, modified_ns, digest, outcome, duplicate_of, problem, "
-                "pixels IS NOT NULL, likeness FROM images WHERE key = ?",
-                (key,),
+                "SELECT size, modified_ns, position, digest, outcome, duplicate_of, problem, "
+                "width_px IS NOT NULL, pixels IS NOT NULL, likeness "
+                "FROM images WHERE key = ? AND run = ?",
+                (key, self.run),
             ).fetchone()
         if row is None:
             return None
-        size, modified_ns, digest, outcome, duplicate_of, problem, pixels, likeness = row
+        size, modified_ns, position, digest, outcome, duplicate_of, problem, *looks = row
+        is_readable, has_pixels, likeness = looks
         return Known(
+            position=position,
             stamp=None if size is None else Stamp(size, modified_ns),
             digest=digest,
             outcome=Outcome(outcome),
             duplicate_of=duplicate_of,
             problem=problem,
-            has_pixels=bool(pixels),
+            is_readable=bool(is_readable),
+            has_pixels=bool(has_pixels),
             likeness=likeness,
         )
 
@@ -245,8 +270,9 @@ class Journal(Closing):
     ) -> None:
         """Tell what has become of an image."""
         self.write(
-            "UPDATE images SET outcome = ?, problem = ?, duplicate_of = ? WHERE key = ?",
-            (outcome.value, problem, duplicate_of, key),
+            "UPDATE images SET outcome = ?1, problem = ?2, duplicate_of = ?3 WHERE key = ?4 "
+            "AND (outcome, problem, duplicate_of) IS NOT (?1, ?2, ?3)",
+            (outcome.value, writable(problem), duplicate_of, key),
         )
 
     def note_answer(self, key: str, digest: bytes, model: str, answer: Answer) -> None:
@@ -258,10 +284,10 @@ class Journal(Closing):
                 digest,
                 answer.mark,
                 model,
-                answer.text,
-                None if answer.value is None else json.dumps(answer.value, ensure_ascii=False),
+                writable(answer.text),
+                None if answer.value is None else json.dumps(answer.value),
                 answer.stop,
-                answer.problem,
+                writable(answer.problem),
             ),
         )
 
@@ -288,7 +314,7 @@ class Journal(Closing):
         }
 
     def with_pixels(self, pixels: bytes, key: str) -> list[tuple[str, bytes]]:
-        """Find the keys and digests of other images with the same pixels, read in any run."""
+        """Find the keys and digests of other images of this run with the same pixels."""
         with self.told():
             found = self.database.execute(
                 "SELECT key, digest FROM images WHERE pixels = ? AND key != ? AND run = ? "
@@ -320,14 +346,3 @@ class Journal(Closing):
     def _begin(self) -> None:
         if not self.database.in_transaction:
             self.database.execute("BEGIN IMMEDIATE")
-
-
-def _problem(error: sqlite3.Error) -> str:
-    text = str(error)
-    if "locked" in text:
-        return "another process holds the journal, and does not let go of it"
-    if "full" in text:
-        return "the disk is full: the journal keeps what it had"
-    if "readonly" in text or "unable to open" in text:
-        return f"cannot be written: {text}"
-    return f"the journal cannot be used: {text}"

@@ -68,11 +68,15 @@ class CaptionPrompt:
             key: What the image is called.
             size_px: Its width and height as it came.
         """
-        text = self.text
-        if isinstance(text, PromptTemplate):
-            width_px, height_px = size_px
-            text = text.render(key=key, width_px=width_px, height_px=height_px)
-        return Prompt(text=text, system=self.system, images=(pixels,))
+        words = self.words(key=key, size_px=size_px)
+        return Prompt(text=words, system=self.system, images=(pixels,))
+
+    def words(self, *, key: str, size_px: tuple[int, int]) -> str:
+        """Return what is asked about one image; the arguments are those of `about`."""
+        if isinstance(self.text, str):
+            return self.text
+        width_px, height_px = size_px
+        return self.text.render(key=key, width_px=width_px, height_px=height_px)
 
     def mark(self, budget: PixelBudget) -> str:
         """

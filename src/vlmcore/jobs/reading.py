@@ -80,12 +80,14 @@ class Looking:
             digest = hashlib.sha256(encoded.data).digest()
             if digest == done:
                 return Seen(item=item, stamp=stamp, digest=digest)
-            pixels = load_image(encoded)
+            return self._seen(item, stamp, digest, load_image(encoded))
         except (MediaError, ContractError) as error:
             return Seen(item=item, stamp=stamp, digest=digest, problem=error.problem)
         except MemoryError:
             problem = "there is no memory to decode it"
             return Seen(item=item, stamp=stamp, digest=digest, problem=problem)
+
+    def _seen(self, item: Item, stamp: Stamp | None, digest: bytes, pixels: UInt8Array) -> Seen:
         return Seen(
             item=item,
             stamp=stamp,

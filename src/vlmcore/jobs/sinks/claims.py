@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from vlmcore.errors import JobSinkError
-from vlmcore.jobs.items import Item
+from vlmcore.jobs.items import Item, writable
 from vlmcore.jobs.journal import Journal
 from vlmcore.jobs.sinks.settings import NameClash, Sidecars
+from vlmcore.jobs.sources._contents import NoContent
 
 __all__ = ["claim_files", "claimed_file"]
 
 _SHOWN = 3
+_LONGEST = 400
 
 # `wishes` holds for each image its own file, the short name of its caption file (a.txt), the long
 # one (a.jpg.txt), and which of them it is given.
@@ -60,8 +62,8 @@ def claim_files(journal: Journal, sidecars: Sidecars, items: Iterable[Item]) -> 
     """
     Give each image of a run its caption file, and write down in the journal which.
 
-    Who had a file in an earlier run keeps it, so that captions do not change their images when an
-    image with a similar name is added.
+    An image that is known to have no bytes is given none. Who had a file in an earlier run keeps
+    it, so that captions do not change their images when one with a similar name is added.
 
     Raises:
         JobSinkError: If two images want the same file and are not to be told apart, or an image has
@@ -73,7 +75,7 @@ def claim_files(journal: Journal, sidecars: Sidecars, items: Iterable[Item]) -> 
         database.execute(_WISHES)
         database.executemany(
             "INSERT OR IGNORE INTO wishes (key, image, short, long) VALUES (?, ?, ?, ?)",
-            (_wish(item, sidecars) for item in items),
+            (_wish(item, sidecars) for item in items if not isinstance(item.content, NoContent)),
         )
         database.execute("CREATE INDEX temp.wanted ON wishes (short)")
         database.execute(_KEEP_WHAT_IT_HAD)
@@ -83,10 +85,8 @@ def claim_files(journal: Journal, sidecars: Sidecars, items: Iterable[Item]) -> 
         database.execute(_TAKE_THE_LONG)
         _require_none(journal, _TWICE, "is wanted by", "give them different names")
         _require_none(journal, _OVER_IMAGES, "is an image itself, and is wanted by", "rename it")
-        database.execute("BEGIN IMMEDIATE")
-        database.execute(_FREE)
-        database.execute(_GIVE, (journal.run,))
-        journal.commit()
+        journal.write(_FREE, ())
+        journal.write(_GIVE, (journal.run,))
         database.execute("DROP TABLE wishes")
 
 
@@ -100,7 +100,7 @@ def claimed_file(journal: Journal, key: str) -> Path | None:
 
 
 def _wish(item: Item, sidecars: Sidecars) -> tuple[str, bytes | None, bytes, bytes]:
-    path = item.path
+    path: Path | None = item.path
     if sidecars.folder is not None:
         path = sidecars.folder.joinpath(*_steps_inside(item.key))
     if path is None:
@@ -109,6 +109,8 @@ def _wish(item: Item, sidecars: Sidecars) -> tuple[str, bytes | None, bytes, byt
             "has no file of its own, so that no caption file can lie beside it: write a table, or "
             "name a folder for the caption files",
         )
+    if not path.name:
+        path /= "_"  # a list may name "." or "/", of which nothing can be read
     image = None if item.path is None else os.fsencode(item.path)
     short, long = path.with_suffix(sidecars.suffix), path.with_name(path.name + sidecars.suffix)
     return item.key, image, os.fsencode(short), os.fsencode(long)
@@ -124,7 +126,10 @@ def _require_none(journal: Journal, query: str, problem: str, advice: str) -> No
     found = journal.database.execute(query).fetchmany(_SHOWN + 1)
     if not found:
         return
-    clashes = "; ".join(f"{os.fsdecode(path)} {problem} {keys}" for path, keys in found[:_SHOWN])
+    clashes = "; ".join(
+        f"{writable(os.fsdecode(path))} {problem} {keys:.{_LONGEST}}"
+        for path, keys in found[:_SHOWN]
+    )
     more = "; and more" if len(found) > _SHOWN else ""
     if advice.endswith("or"):
         advice += " choose 'disambiguate', which writes a.jpg.txt and a.png.txt"

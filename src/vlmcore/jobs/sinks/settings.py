@@ -12,6 +12,7 @@ from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_member
 from vlmcore.errors import ContractError
 from vlmcore.jobs.sinks.tables import TableKind
+from vlmcore.jobs.sources.folders import IMAGE_SUFFIXES
 
 __all__ = ["ExistingCaption", "NameClash", "Sidecars", "Table"]
 
@@ -61,6 +62,9 @@ class Sidecars:
         require_member(NameClash, clash=self.clash)
         if not isinstance(self.suffix, str) or not _SUFFIX.fullmatch(self.suffix):
             problem = f"got {self.suffix!r:.80}, expected an ending such as '.txt'"
+            raise ContractError("suffix", problem)
+        if self.suffix.lower() in IMAGE_SUFFIXES:
+            problem = f"got {self.suffix!r}, expected none of an image: it could be written over"
             raise ContractError("suffix", problem)
         if not isinstance(self.separator, str) or "\r" in self.separator:
             raise ContractError("separator", f"got {self.separator!r:.80}, expected text")

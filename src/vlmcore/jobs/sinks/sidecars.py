@@ -8,6 +8,7 @@ was. A run that finds the first without the second looks at the file, and knows.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import enum
 import errno
 import hashlib
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from vlmcore._whole_files import what_failed, write_whole
+from vlmcore._whole_files import remove_leftovers, what_failed, write_whole
 from vlmcore.errors import ContractError, JobSinkError
 from vlmcore.jobs.journal import Journal
 from vlmcore.jobs.sinks.settings import ExistingCaption, Sidecars
@@ -31,7 +32,8 @@ _EVERYWHERE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 
 class _State(enum.Enum):
     CLAIMED = "claimed"  # what is in the file is not of the job
-    BEGUN = "begun"  # it was to be written
+    BEGUN = "begun"  # it was to be written, where nothing of the job was
+    REWRITING = "rewriting"  # it was to be written over what the job wrote before
     WRITTEN = "written"
 
 
@@ -40,7 +42,7 @@ class _Record:
     path: bytes
     state: _State
     base: str | None  # what was in the file before the job, and stays beside the caption
-    after: bytes | None
+    after: bytes | None  # the digest of what the job wrote last, or was to write
 
 
 @attrs.frozen(kw_only=True)
@@ -51,10 +53,14 @@ class Pending:
     Attributes:
         path: The file.
         data: What is to be in it.
+        before: The digest of what is in it; ``None`` if there is no file.
+        is_ours: Whether the job wrote that.
     """
 
     path: bytes
     data: bytes
+    before: bytes | None
+    is_ours: bool
 
 
 class SidecarWriter:
@@ -74,24 +80,37 @@ class SidecarWriter:
         """Find out about the files that an earlier run was killed over."""
         with self._journal.told():
             begun = self._journal.database.execute(
-                "SELECT path, after FROM sidecars WHERE state = ?", (_State.BEGUN.value,)
+                "SELECT path, state, before, after FROM sidecars WHERE state IN (?, ?)",
+                (_State.BEGUN.value, _State.REWRITING.value),
             ).fetchall()
-        for path, after in begun:
-            was_written = _digest(_read(path)) == after
-            self._note(path, _State.WRITTEN if was_written else _State.CLAIMED)
-        self._journal.commit()
+        remove_leftovers(os.fsdecode(path) for path, *_ in begun)
+        for path, state, before, after in begun:
+            with contextlib.suppress(JobSinkError):  # it is told of when its turn comes
+                self._recover(path, _State(state), before, after)
+
+    def _recover(self, path: bytes, state: _State, before: bytes | None, after: bytes) -> None:
+        found = _digest(_read(path))
+        if found != before or found == after:
+            self._note(path, _State.WRITTEN)  # if somebody has edited it since, that is seen later
+        elif state is _State.BEGUN:
+            self._note(path, _State.CLAIMED)
+        else:
+            self._journal.write("UPDATE sidecars SET after = before WHERE path = ?", (path,))
+            self._note(path, _State.WRITTEN)
 
     def stays(self, key: str) -> bool:
         """Say whether the image has a caption file that is not the job's and stays as it is."""
         if self._sidecars.existing is not ExistingCaption.SKIP:
             return False
-        record = self._record(key)
-        return record.state is _State.CLAIMED and not _is_blank(_read(record.path))
+        record = self._found(key)
+        if record is None or record.state is not _State.CLAIMED:
+            return False
+        return not _is_blank(_read(record.path))
 
     def is_written(self, key: str, caption: str) -> bool:
         """Say whether the job has written *caption*, and the file is still there."""
         record = self._record(key)
-        wanted = self._joined(record.base, caption)
+        wanted = self._joined(self._base_of(record), caption)
         is_ours = record.state is _State.WRITTEN and record.after == _digest(wanted)
         return is_ours and Path(os.fsdecode(record.path)).exists()
 
@@ -106,9 +125,11 @@ class SidecarWriter:
         """
         record = self._record(key)
         current = _read(record.path)
-        if record.state is _State.WRITTEN and _digest(current) == record.after:
-            base = record.base
-        elif _is_blank(current) or self._sidecars.existing is ExistingCaption.OVERWRITE:
+        found = _digest(current)
+        is_ours = record.state is _State.WRITTEN and found == record.after
+        if is_ours:
+            base = self._base_of(record)
+        elif _is_blank(current) or self._overwrites:
             base = None
         elif record.state is _State.WRITTEN or self._sidecars.existing is ExistingCaption.SKIP:
             return None  # somebody has edited it
@@ -116,19 +137,28 @@ class SidecarWriter:
             base = _decoded(record.path, current)
         data = self._joined(base, caption)
         self._journal.write(
-            "UPDATE sidecars SET state = ?, base = ?, after = ? WHERE path = ?",
-            (_State.BEGUN.value, base, _digest(data), record.path),
+            "UPDATE sidecars SET state = ?, base = ?, before = ?, after = ? WHERE path = ?",
+            (
+                (_State.REWRITING if is_ours else _State.BEGUN).value,
+                base,
+                found,
+                _digest(data),
+                record.path,
+            ),
         )
-        return Pending(path=record.path, data=data)
+        return Pending(path=record.path, data=data, before=found, is_ours=is_ours)
 
-    def finish(self, pending: Pending) -> None:
+    def finish(self, pending: Pending) -> bool:
         """
-        Write a file, whole, and tell the journal.
+        Write a file, whole, and tell the journal; say ``False`` if somebody else just wrote it.
 
         Raises:
             JobSinkError: If it cannot be written.
         """
         name = os.fsdecode(pending.path)
+        if not self._overwrites and _digest(_read(pending.path)) != pending.before:
+            self._note(pending.path, _State.WRITTEN if pending.is_ours else _State.CLAIMED)
+            return False
         try:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
             write_whole(name, pending.data)
@@ -136,6 +166,14 @@ class SidecarWriter:
             problem = error.problem if isinstance(error, ContractError) else what_failed(error)
             raise JobSinkError(name, problem) from error
         self._note(pending.path, _State.WRITTEN)
+        return True
+
+    @property
+    def _overwrites(self) -> bool:
+        return self._sidecars.existing is ExistingCaption.OVERWRITE
+
+    def _base_of(self, record: _Record) -> str | None:
+        return None if self._overwrites else record.base
 
     def _joined(self, base: str | None, caption: str) -> bytes:
         parts = [caption]
@@ -146,13 +184,19 @@ class SidecarWriter:
         return f"{text.rstrip()}\n".encode()
 
     def _record(self, key: str) -> _Record:
+        record = self._found(key)
+        if record is None:
+            raise JobSinkError(key, "was given no caption file: it may have none beside it")
+        return record
+
+    def _found(self, key: str) -> _Record | None:
         with self._journal.told():
             found = self._journal.database.execute(
                 "SELECT path, state, base, after FROM sidecars WHERE key = ? AND run = ?",
                 (key, self._journal.run),
             ).fetchone()
         if found is None:
-            raise JobSinkError(key, "came while the job was running: the next run captions it")
+            return None
         path, state, base, after = found
         return _Record(path=path, state=_State(state), base=base, after=after)
 

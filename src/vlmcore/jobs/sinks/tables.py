@@ -13,11 +13,11 @@ from typing import Any, BinaryIO
 from vlmcore._arguments import shown
 from vlmcore._arrays import require_member
 from vlmcore._optional import optional_dependency
-from vlmcore._whole_files import whole_file
+from vlmcore._whole_files import require_writable, whole_file
 from vlmcore.errors import ContractError, JobSinkError
 from vlmcore.jobs.rows import CaptionRow
 
-__all__ = ["TableKind", "write_table"]
+__all__ = ["TableKind", "require_table", "write_table"]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # What some readers take for the end of a line, and what controls a terminal.
@@ -102,6 +102,22 @@ def write_table(
         if error.field != name:  # it came with a row
             raise
         raise JobSinkError(name, error.problem) from None
+
+
+def require_table(path: str | os.PathLike[str], kind: TableKind) -> None:
+    """
+    Require that a table could be written, before the work whose result it is.
+
+    Raises:
+        JobSinkError: If it cannot, as far as that can be known before.
+        MissingDependencyError: If a package is not installed that the kind needs.
+    """
+    if kind is TableKind.PARQUET:
+        _parquet_writer()
+    try:
+        require_writable(os.fspath(path))
+    except ContractError as error:
+        raise JobSinkError(os.fspath(path), error.problem) from None
 
 
 class _Columns:
