@@ -306,8 +306,9 @@ def _why_no_remedy(remedy: Remedy, findings: Findings, rules: Rules) -> RefusalR
             if ViolationKind.START_UNKNOWN in kinds:
                 return RefusalReason.NO_REFERENCE
             goes_on = can_stay
-    if reference is None or ViolationKind.REFERENCE_OUT_OF_BOUNDS not in kinds:
+    if ViolationKind.REFERENCE_OUT_OF_BOUNDS not in kinds:
         return None
+    assert reference is not None
     return None if goes_on(reference, rules) else RefusalReason.REFERENCE_OUT_OF_BOUNDS
 
 
