@@ -8,35 +8,14 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import attrs
-
 from vlmcore._closing import Closing
-from vlmcore.jobs.items import Item
-from vlmcore.jobs.journal import Known
 from vlmcore.jobs.reading import Looking, Seen
+from vlmcore.jobs.walking import Begun
 from vlmcore.limits import JobLimits
 
-__all__ = ["Ahead", "Begun"]
+__all__ = ["Ahead"]
 
 _READ_AT_ONCE = 2  # images for each thread that reads: the one it has, and the next
-
-
-@attrs.define(kw_only=True, eq=False)
-class Begun:
-    """
-    An image whose turn has come.
-
-    Attributes:
-        item: The image.
-        known: What the journal knows of it.
-        seen: What was seen of it, once it was.
-        was_read: Whether that was seen now, and not in an earlier run.
-    """
-
-    item: Item
-    known: Known
-    seen: Seen | None = None
-    was_read: bool = False
 
 
 class Ahead(Closing):

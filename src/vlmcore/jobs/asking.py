@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -27,10 +27,12 @@ from vlmcore.errors import (
 )
 from vlmcore.jobs.batching import Question
 from vlmcore.jobs.journal import Answer
+from vlmcore.jobs.prompts import CaptionPrompt
+from vlmcore.jobs.reading import Seen
 from vlmcore.vlm.generation import CancelToken, Generation, StopReason
 from vlmcore.vlm.predictor import Predictor
 
-__all__ = ["Asked", "Fate", "ask", "fate_of"]
+__all__ = ["Asked", "Fate", "ask", "fate_of", "questions_about"]
 
 _UNUSABLE = {
     StopReason.REPETITION: "the model fell into a loop over it",
@@ -81,6 +83,41 @@ def fate_of(error: VlmcoreError) -> Fate:
             return Fate.OF_IT
         case _:
             return Fate.OF_ALL
+
+
+def questions_about(
+    seen: Seen,
+    prompts: Sequence[CaptionPrompt],
+    marks: Sequence[str],
+    *,
+    without: Collection[str],
+) -> tuple[list[Question], list[Answer]]:
+    """
+    Put questions about an image; one that cannot be put is answered so.
+
+    Args:
+        seen: The image, with its pixels.
+        prompts: What is asked about each image.
+        marks: What tells each of *prompts* from others.
+        without: The marks of those that are answered already.
+    """
+    key = seen.item.key
+    if seen.digest is None or seen.pixels is None or seen.size_px is None:
+        raise AssertionError(f"{key}: there is nothing to ask about")
+    questions, refused = [], []
+    for prompt, mark in zip(prompts, marks, strict=True):
+        if mark in without:
+            continue
+        try:
+            asked = prompt.about(seen.pixels, key=key, size_px=seen.size_px)
+        except ContractError as error:
+            refused.append(Answer(mark=mark, text="", problem=f"cannot be asked: {error}"))
+            continue
+        question = Question(
+            key=key, digest=seen.digest, mark=mark, prompt=asked, options=prompt.options
+        )
+        questions.append(question)
+    return questions, refused
 
 
 def ask(predictor: Predictor, questions: Sequence[Question], cancel: CancelToken) -> list[Asked]:

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
 
 import attrs
 
-from vlmcore._arrays import UInt8Array
-from vlmcore.errors import ContractError, JobError, JobJournalError
-from vlmcore.jobs._ahead import Ahead, Begun
+from vlmcore.errors import JobError, JobJournalError
+from vlmcore.jobs._ahead import Ahead
 from vlmcore.jobs._calls import Calls
-from vlmcore.jobs.asking import Asked
-from vlmcore.jobs.batching import Batches, Question
-from vlmcore.jobs.bookkeeping import Books, Verdict
-from vlmcore.jobs.items import Item
-from vlmcore.jobs.journal import Answer, Journal, Outcome
-from vlmcore.jobs.likeness import Alike
+from vlmcore.jobs.asking import Asked, questions_about
+from vlmcore.jobs.batching import Batches
+from vlmcore.jobs.bookkeeping import Books
+from vlmcore.jobs.choosing import Choices, Same
+from vlmcore.jobs.journal import Answer, Journal
 from vlmcore.jobs.models import JobModel
 from vlmcore.jobs.plans import CaptionPlan
 from vlmcore.jobs.reading import Looking, Seen
 from vlmcore.jobs.reports import Result, Tally
+from vlmcore.jobs.walking import Walk
 
 __all__ = ["Engine"]
 
@@ -40,7 +38,7 @@ class _Image:
     """An image that is asked about: the answers that it has, and how many are still to come."""
 
     digest: bytes
-    same: tuple[bytes, tuple[str, ...]] | None  # its pixels, and what is asked about them
+    same: Same | None
     answers: dict[str, Answer]
     missing: int
     held_bytes: int
@@ -73,13 +71,10 @@ class Engine:
         is_surveyed: bool,
     ) -> None:
         self._plan = plan
-        self._marks = plan.marks
-        self._journal = journal
         self._books = books
         self._tally = tally
         self._stop = stop
-        self._is_surveyed = is_surveyed
-        self._items: Iterator[tuple[int, Item]] = enumerate(plan.source)
+        self._walk = iter(Walk(plan, journal, books=books, tally=tally, is_surveyed=is_surveyed))
         self._is_exhausted = False
         self._ahead = Ahead(
             Looking(
@@ -92,13 +87,12 @@ class Engine:
         size = 1 if model.is_served else plan.batch_size
         self._batches = Batches(size, plan.limits.max_ahead_bytes // 2)
         self._images: dict[str, _Image] = {}
-        self._asked_with: dict[tuple[bytes, tuple[str, ...]], str] = {}
-        self._alike = None if plan.near_duplicates is None else Alike(plan.near_duplicates)
+        self._asked_with: dict[Same, str] = {}
+        self._choices = Choices(plan, journal, books)
         self._calls = Calls(
             model, in_flight=plan.in_flight, patience_s=plan.patience_s, wake=self._ahead.wake
         )
         self._keeps_each_batch = not model.is_served
-        self._next_position = 0
 
     @property
     def held_bytes(self) -> int:
@@ -155,122 +149,41 @@ class Engine:
             is_over = self._stop.is_set() or self._is_exhausted
             if is_over or not self._ahead.has_room(len(self._batches)):
                 return
-            found = next(self._items, None)
-            if found is None:
-                self._exhaust()
-            else:
-                self._begin(*found)
+            try:
+                begun = next(self._walk)
+            except StopIteration:
+                self._is_exhausted = True
+                self._ahead.wake()
+                return
+            if begun is not None:
+                self._ahead.add(begun)
+                if begun.seen is None:
+                    self._ahead.read(begun, begun.done)
         self._ahead.wake()
-
-    def _exhaust(self) -> None:
-        """All images were given: those are gone that were counted, and were not given."""
-        self._is_exhausted = True
-        self._ahead.wake()
-        self._pass_over(self._next_position, None)
-        if not self._is_surveyed:
-            self._journal.note_listed()
-            self._tally.total = self._journal.count()
-
-    def _pass_over(self, first: int, end: int | None) -> None:
-        if self._is_surveyed and first != end:
-            self._books.missing(self._journal.keys_between(first, end))
-
-    def _begin(self, position: int, item: Item) -> None:
-        if not self._is_surveyed:
-            self._journal.register([(position, item.key)])
-        known = self._journal.known(item.key)
-        if known is None or known.position < self._next_position:
-            return  # it came after the images were counted, or has the key of one before
-        self._pass_over(self._next_position, known.position)
-        self._next_position = known.position + 1
-        verdict = self._books.stays(item.key)
-        if verdict is not None:
-            self._books.conclude(item.key, verdict)
-            return
-        begun = Begun(item=item, known=known)
-        self._ahead.add(begun)
-        if self._books.lacks_looks(known):
-            self._ahead.read(begun)
-            return
-        verdict = self._books.verdict(item.key, known, known.digest)
-        stamp = item.content.stamp()
-        is_same = stamp is not None and stamp == known.stamp
-        was_skipped = self._alike is not None and known.outcome is Outcome.DUPLICATE
-        if is_same and (verdict is not None or was_skipped):
-            begun.seen = Seen(item=item, stamp=stamp, digest=known.digest)
-        else:
-            self._ahead.read(begun, None if verdict is None else known.digest)
 
     def _take(self) -> None:
         """Decide about the images that were seen, in the order of the source."""
         while not self._stop.is_set() and (found := self._ahead.next()):
+            begun, seen = found
             self._ahead.wake()  # there is room for others
-            if self._is_decided(*found):
+            if self._choices.is_decided(seen, begun.known, was_read=begun.was_read):
+                self._ahead.held_bytes -= seen.held_bytes
+                self._ahead.drop()
+            elif begun.was_read:
+                self._choices.chosen(seen, begun.known)
+                self._ask(seen)
                 self._ahead.drop()
             else:  # it was like another one, and is not any more
-                self._ahead.read(found[0])
-
-    def _is_decided(self, begun: Begun, seen: Seen) -> bool:
-        key, known = seen.item.key, begun.known
-        if begun.was_read:
-            self._books.seen(seen)
-        likeness = seen.likeness or known.likeness
-        verdict = self._books.verdict(key, known, seen.digest)
-        if seen.problem:
-            verdict = Verdict(result=Result.FAILED, problem=seen.problem)
-        elif verdict is None:
-            verdict = self._verdict_by_looks(seen, likeness)
-        if verdict is not None:
-            self._ahead.held_bytes -= seen.held_bytes
-            self._conclude(key, verdict, likeness)
-            return True
-        if not begun.was_read:
-            return False
-        if self._alike is not None and likeness is not None:
-            self._alike.add(key, likeness)
-        self._ask(seen)
-        return True
-
-    def _conclude(self, key: str, verdict: Verdict, likeness: bytes | None) -> None:
-        is_one = verdict.result not in {Result.DUPLICATE, Result.FAILED}
-        if self._alike is not None and likeness is not None and is_one:
-            self._alike.add(key, likeness)
-        self._books.conclude(key, verdict)
-
-    def _verdict_by_looks(self, seen: Seen, likeness: bytes | None) -> Verdict | None:
-        key = seen.item.key
-        if self._alike is not None and likeness is not None:
-            other = self._alike.find(key, likeness)
-            if other is not None:
-                return Verdict(result=Result.DUPLICATE, duplicate_of=other)
-        if seen.identity is None or seen.digest is None:
-            return None
-        for other, digest in self._journal.with_pixels(seen.identity, key):
-            answers = self._books.answers(other, digest)
-            verdict = self._books.verdict_of(answers, Result.REUSED)
-            is_whole = len(answers) == len(self._marks) and not verdict.problem
-            if is_whole and self._words(seen, other) == self._words(seen, key):
-                self._take_over(key, seen.digest, answers)
-                return verdict
-        return None
-
-    def _words(self, seen: Seen, key: str) -> tuple[str, ...]:
-        """What is asked about an image if it is called *key*."""
-        size_px = seen.size_px or (0, 0)
-        return tuple(prompt.words(key=key, size_px=size_px) for prompt in self._plan.prompts)
-
-    def _take_over(self, key: str, digest: bytes, answers: dict[str, Answer]) -> None:
-        for answer in answers.values():
-            self._books.answered(key, digest, answer)
+                self._ahead.read(begun)
 
     def _ask(self, seen: Seen) -> None:
         """Ask about an image, or have it wait for one with the same pixels."""
         key, digest = seen.item.key, seen.digest
-        if digest is None or seen.pixels is None or seen.size_px is None:
+        if digest is None:
             raise AssertionError(f"{key}: nothing was seen of it, and no problem told")
         image = _Image(
             digest=digest,
-            same=None if seen.identity is None else (seen.identity, self._words(seen, key)),
+            same=self._choices.same(seen),
             answers=self._books.answers(key, digest),
             missing=0,
             held_bytes=seen.held_bytes,
@@ -282,33 +195,17 @@ class Engine:
                 self._images[first].followers.append(attrs.evolve(seen, pixels=None))
                 return
         self._images[key] = image
-        questions = self._questions(seen, seen.pixels, seen.size_px, image)
+        questions, refused = questions_about(
+            seen, self._plan.prompts, self._plan.marks, without=image.answers.keys()
+        )
+        for answer in refused:
+            self._books.answered(key, digest, answer)
+            image.answers[answer.mark] = answer
         image.missing = len(questions)
         for question in questions:
             self._batches.add(question)
         if not questions:
             self._finish(key, image)
-
-    def _questions(
-        self, seen: Seen, pixels: UInt8Array, size_px: tuple[int, int], image: _Image
-    ) -> list[Question]:
-        """Put the questions that are still open; one that cannot be put is answered so."""
-        key, questions = seen.item.key, []
-        for prompt, mark in zip(self._plan.prompts, self._marks, strict=True):
-            if mark in image.answers:
-                continue
-            try:
-                asked = prompt.about(pixels, key=key, size_px=size_px)
-            except ContractError as error:
-                answer = Answer(mark=mark, text="", problem=f"cannot be asked: {error}")
-                self._books.answered(key, image.digest, answer)
-                image.answers[mark] = answer
-                continue
-            question = Question(
-                key=key, digest=image.digest, mark=mark, prompt=asked, options=prompt.options
-            )
-            questions.append(question)
-        return questions
 
     def _send(self) -> None:
         """Have the model answer as many batches as it may be given now."""
@@ -344,7 +241,6 @@ class Engine:
         if image.same is not None:
             del self._asked_with[image.same]
         for seen in image.followers:
-            if seen.digest is not None:
-                self._take_over(seen.item.key, seen.digest, image.answers)
+            self._choices.take_over(seen, image.answers)
             verdict = self._books.verdict_of(image.answers, Result.REUSED)
             self._books.conclude(seen.item.key, verdict)
