@@ -298,9 +298,9 @@ def test_an_image_that_comes_while_the_job_runs_is_for_the_next_one(tmp_path: Pa
     """
     paths = draw_many(tmp_path, 3)
     items = [Item(key=p.name, content=FileContent(p), path=p) for p in paths]
-    for listings in ([items], [items[:2], items[:2], items]):
+    for total, listings in ((3, [items]), (2, [items[:2], items[:2], items])):
         report = caption(tmp_path, source=Given(listings, place=tmp_path))
-        assert {len(listings[0])} == {report.total}
+        assert total == report.total
     new = [*items, attrs.evolve(items[0], key="new")]
     report = caption(tmp_path, source=Given([items, items, new], place=tmp_path))
     assert {Result.DONE: 3} == counts(report)
@@ -372,14 +372,13 @@ def test_names_that_are_no_utf8_are_captioned(tmp_path: Path) -> None:
     """
     Their captions are beside them, and the table writes their names out.
     """
-    path = os.fsencode(tmp_path) + b"/\xff.png"
-    os.rename(draw(tmp_path / "a.png", 1), path)
-    os.makedirs(os.fsencode(tmp_path) + b"/\xfe")
-    shutil.copy(path, os.fsencode(tmp_path) + b"/\xfe/\xfd.png")
+    path = draw(tmp_path / "a.png", 1).rename(tmp_path / os.fsdecode(b"\xff.png"))
+    inner = tmp_path / os.fsdecode(b"\xfe")
+    inner.mkdir()
+    shutil.copy(path, inner / os.fsdecode(b"\xfd.png"))
     table = tmp_path / "all.jsonl"
     caption(tmp_path, sidecars=Sidecars(), tables=[table_of(table)])
-    with open(path[:-4] + b".txt") as file:
-        assert f"{said_of(1)}\n" == file.read()
+    assert f"{said_of(1)}\n" == path.with_suffix(".txt").read_text()
     assert [r"\xff.png", r"\xfe/\xfd.png"] == [row["key"] for row in rows(table)]
 
 
@@ -572,7 +571,7 @@ def test_captions_go_to_a_folder_of_their_own(tmp_path: Path) -> None:
     caption(tmp_path / "in", sidecars=sidecars)
     found = tmp_path / "new" / "out" / "cats" / "a.caption"
     assert f"{said_of(1)}\n" == found.read_text()
-    assert ["cats"] == os.listdir(tmp_path / "in")
+    assert ["cats"] == [path.name for path in (tmp_path / "in").iterdir()]
     assert journal_of(tmp_path / "new" / "out").is_file()
 
 
@@ -756,7 +755,7 @@ def test_a_job_that_is_stopped_at_its_end_is_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_quick", [True, False])
-def test_the_last_that_is_told_is_what_is_reported(is_quick: bool, tmp_path: Path) -> None:
+def test_the_last_that_is_told_is_what_is_reported(*, is_quick: bool, tmp_path: Path) -> None:
     """
     The total is known at the end, at the latest; it is that of the report.
     """
@@ -803,7 +802,7 @@ def test_a_journal_that_is_damaged_is_told_of(tmp_path: Path) -> None:
     caption(tmp_path)
     journal = journal_of(tmp_path)
     journal.write_bytes(b"no journal" * 200)
-    with pytest.raises(JobJournalError, match="is damaged .*: move it away to begin anew"):
+    with pytest.raises(JobJournalError, match=r"is damaged .*: move it away to begin anew"):
         caption(tmp_path)
     journal.unlink()
     assert {Result.KEPT: 1} == counts(caption(tmp_path))
@@ -840,11 +839,11 @@ def test_a_plan_that_writes_nothing_is_refused(tmp_path: Path) -> None:
         CaptionPlan(source=FolderImages(tmp_path), prompts=WHAT)
 
 
-def test_no_caption_file_is_called_like_an_image(tmp_path: Path) -> None:
+def test_no_caption_file_is_called_like_an_image() -> None:
     """
     It could be written over one that is not in the job.
     """
-    with pytest.raises(ContractError, match="suffix: got '.PNG', expected none of an image"):
+    with pytest.raises(ContractError, match=r"suffix: got '\.PNG', expected none of an image"):
         Sidecars(suffix=".PNG")
 
 

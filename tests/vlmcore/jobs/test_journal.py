@@ -212,7 +212,7 @@ def test_a_reader_reads_while_a_job_writes(journal: Journal, tmp_path: Path) -> 
         known = reader.known("a")
         assert known is not None
         assert Outcome.WAITING is known.outcome
-        with pytest.raises(JobJournalError, match="cannot be written: .*readonly"):
+        with pytest.raises(JobJournalError, match=r"cannot be written: .*readonly"):
             reader.begin({})
 
 
@@ -244,10 +244,17 @@ def test_a_reader_reads_what_a_writer_left_that_was_killed(tmp_path: Path) -> No
         assert (1, None) == (reader.count(), reader.known(f"{0:0500}"))
 
 
+def _fill(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.begin({})
+        journal.register((n, f"{n:0100}") for n in range(500))
+        journal.commit()
+
+
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
-        (lambda data: b"no database at all" * 100, "is damaged (file is not a database)"),
+        (lambda _data: b"no database at all" * 100, "is damaged (file is not a database)"),
         (lambda data: data[: len(data) // 2], "is damaged (database disk image is malformed)"),
         (
             lambda data: data[:60] + (9).to_bytes(4, "big") + data[64:],
@@ -264,16 +271,11 @@ def test_what_is_no_journal_is_refused(damage, problem: str, tmp_path: Path) -> 
     Damaged, of a later version, or another program's: it is named, and left as it is.
     """
     path = tmp_path / "journal"
-    with Journal(path) as journal:
-        journal.begin({})
-        journal.register((n, f"{n:0100}") for n in range(500))
-        journal.commit()
+    _fill(path)
     path.write_bytes(damage(path.read_bytes()))
     before = path.read_bytes()
-    with pytest.raises(JobJournalError) as caught, Journal(path) as journal:
-        journal.begin({})
-        journal.register((n, f"{n:0100}") for n in range(500))
-        journal.commit()
+    with pytest.raises(JobJournalError) as caught:
+        _fill(path)
     assert str(path) == caught.value.where
     assert caught.value.problem.startswith(problem)
     assert before == path.read_bytes()

@@ -87,7 +87,7 @@ def test_a_newcomer_with_a_similar_name_is_refused(journal: Journal) -> None:
     Where they are not to be told apart: it is not given another name in silence.
     """
     claim(journal, ["a.jpg"], Sidecars())
-    with pytest.raises(JobSinkError, match="is wanted by a.jpg and a.png"):
+    with pytest.raises(JobSinkError, match=r"is wanted by a\.jpg and a\.png"):
         claim(journal, ["a.jpg", "a.png"], Sidecars())
 
 

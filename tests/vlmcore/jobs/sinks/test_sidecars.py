@@ -259,7 +259,7 @@ def test_a_kill_over_a_file_that_cannot_be_read_keeps_no_run_from_beginning(
     [(errno.ENOSPC, True), (errno.EROFS, True), (errno.EACCES, False), (errno.ENAMETOOLONG, False)],
 )
 def test_a_full_disk_is_told_from_a_file_that_cannot_be_written(
-    number: int, is_so: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, *, is_so: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     The one ends a job; the other is a failure of one image.
@@ -302,7 +302,7 @@ class CaptionFile(RuleBasedStateMachine):
         return self.path.read_text() if self.path.exists() else None
 
     @rule(keeps=st.booleans())
-    def edit(self, keeps: bool) -> None:
+    def edit(self, *, keeps: bool) -> None:
         """Write something else, or something more."""
         self.last_edit = f"u{self.edits}"
         self.edits += 1
@@ -321,7 +321,7 @@ class CaptionFile(RuleBasedStateMachine):
         edits_between=st.booleans(),
     )
     def run_job(
-        self, caption: str, existing: ExistingCaption, killed_after: str, edits_between: bool
+        self, caption: str, existing: ExistingCaption, killed_after: str, *, edits_between: bool
     ) -> None:
         before = self.text
         with run(self.folder, existing) as writer:
