@@ -98,6 +98,13 @@ class Books:
             return known
         return {mark: answer for mark, answer in known.items() if not answer.problem}
 
+    def answered_before(self, key: str) -> dict[bytes, frozenset[str]]:
+        """Say which questions need no asking, for each of the bytes that an image has had."""
+        statement = "SELECT DISTINCT digest FROM answers WHERE key = ? AND model = ?"
+        with self._journal.told():
+            found = self._journal.database.execute(statement, (key, self._identity)).fetchall()
+        return {digest: frozenset(self.answers(key, digest)) for (digest,) in found}
+
     def stays(self, key: str) -> Verdict | None:
         """Say what follows from the caption file that is there; ``None`` if nothing does."""
         try:

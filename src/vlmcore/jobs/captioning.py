@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -12,12 +13,14 @@ from vlmcore._whole_files import remove_leftovers, what_failed
 from vlmcore.errors import JobError, JobRunningError, JobSinkError, VlmcoreError
 from vlmcore.jobs._locking import is_locked, locked
 from vlmcore.jobs.bookkeeping import Books
+from vlmcore.jobs.clusters import RayCluster
 from vlmcore.jobs.engine import Engine
 from vlmcore.jobs.exporting import export_table, plan_document
 from vlmcore.jobs.items import Item
 from vlmcore.jobs.journal import Journal
 from vlmcore.jobs.models import JobModel, job_model
 from vlmcore.jobs.plans import CaptionPlan
+from vlmcore.jobs.ray_engine import RayEngine
 from vlmcore.jobs.reports import JobProgress, JobReport, Tally
 from vlmcore.jobs.sinks.claims import claim_files
 from vlmcore.jobs.sinks.sidecars import SidecarWriter
@@ -56,6 +59,7 @@ def caption_images(
     *,
     progress: Callable[[JobProgress], None] = lambda _progress: None,
     stop: threading.Event | None = None,
+    cluster: RayCluster | None = None,
 ) -> JobReport:
     r"""
     Caption the images of a plan, and go on where an earlier run of it ended.
@@ -70,8 +74,11 @@ def caption_images(
             which is loaded when the first image has to be asked about.
         progress: Is told how far the run is, in the thread of the caller.
         stop: Once set, the run ends after what is being answered, with everything written.
+        cluster: Where images are read and asked about, by *model* as it is named; ``None`` does all
+            of it in this process. The journal means the same: either goes on where the other ended.
 
     Raises:
+        ContractError: If a cluster is to ask a predictor, which cannot go to other processes.
         JobRunningError: If another job is at work in the same place.
         JobSourceError: If the images cannot be listed.
         JobSinkError: If captions cannot be written, or two images want the same caption file.
@@ -104,7 +111,8 @@ def caption_images(
     with _journal_at(place, is_of_files=plan.sidecars is not None) as journal:
         tally = Tally(progress, most_failures=plan.limits.max_failures_told)
         books = _books(plan, identity, journal, place=place, tally=tally)
-        engine = Engine(
+        begin = Engine if cluster is None else functools.partial(RayEngine, cluster=cluster)
+        engine = begin(
             plan,
             asked,
             journal,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -130,5 +131,5 @@ def job_model(model: str | os.PathLike[str] | Predictor, **placement: Any) -> Jo
         placement: More arguments for `vlmcore.load_predictor`.
     """
     if isinstance(model, (str, os.PathLike)):
-        return NamedModel(os.fspath(model), lambda name: load_predictor(name, **placement))
+        return NamedModel(os.fspath(model), functools.partial(load_predictor, **placement))
     return LoadedModel(model)
