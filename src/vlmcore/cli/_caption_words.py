@@ -14,6 +14,7 @@ from vlmcore.cli._asking import (
     budget_of,
     options_of,
 )
+from vlmcore.cli._caption_engines import add_engine
 from vlmcore.cli._describing import PROMPT
 from vlmcore.errors import ContractError
 from vlmcore.jobs.items import ItemSource
@@ -44,6 +45,7 @@ _FIELDS = {
     "max_pixels": "--max-megapixels",
     "longest_edge_px": "--longest-edge",
     "patience_s": "--patience",
+    "address": "--ray-address",
 }
 
 
@@ -64,6 +66,7 @@ def add_words(parser: argparse.ArgumentParser) -> None:
     add_structure(parser.add_argument_group("structure"))
     add_model(parser)
     _add_run(parser)
+    add_engine(parser)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from vlmcore.cli._asking import placement_of
+from vlmcore.cli._caption_engines import cluster_of
 from vlmcore.cli._caption_progress import CaptionProgress, report_document, summary
 from vlmcore.cli._caption_words import add_words, option_of, plan_of
 from vlmcore.cli._interrupts import stopped_by_interrupt
@@ -84,6 +85,7 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
 def _run(arguments: argparse.Namespace, terminal: Terminal, *, load: LoadPredictor) -> ExitCode:
     try:
         plan = plan_of(arguments)
+        cluster = cluster_of(arguments)
         placement = placement_of(arguments)
     except JobSourceError as error:
         raise ContractError("SOURCE", str(error)) from None
@@ -99,7 +101,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal, *, load: LoadPredict
             CaptionProgress(terminal, quiet=arguments.quiet) as progress,
             stopped_by_interrupt(tell_of_stop) as stop,
         ):
-            report = caption_images(plan, model, progress=progress, stop=stop)
+            report = caption_images(plan, model, progress=progress, stop=stop, cluster=cluster)
     except ModelError as error:
         terminal.complain(f"vlmcore: {error}")
         return ExitCode.NO_MODEL

@@ -14,7 +14,9 @@ import logging
 import math
 import os
 import queue
+import signal
 import socket
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
@@ -76,7 +78,8 @@ def _connect(cluster: RayCluster) -> None:
     try:
         if cluster.dialled is not None:  # as Ray itself tries for minutes
             socket.create_connection(cluster.dialled, timeout=_DIALS_S).close()
-        ray.init(address, logging_level=logging.ERROR, log_to_driver=False, **options)
+        with _own_signals():
+            ray.init(address, logging_level=logging.ERROR, log_to_driver=False, **options)
     except (OSError, RuntimeError, ValueError, RayError) as error:
         problem = f"no cluster of Ray answers there: {redact(str(error), max_characters=300)}"
         raise JobError(address, problem) from error
@@ -85,6 +88,17 @@ def _connect(cluster: RayCluster) -> None:
         ray.shutdown()
         wanted = f"{cluster.models} x {cluster.gpus:g}"
         raise JobError("gpus", f"got {wanted}, expected at most the {gpus:g} of this machine")
+
+
+@contextlib.contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep Ray from having SIGTERM end the process at once: a job ends after what came."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager
