@@ -47,8 +47,7 @@ class RayCluster:
     def __attrs_post_init__(self) -> None:
         require_count(models=self.models)
         require_finite_between(0.0, _MOST, cpus=self.cpus, gpus=self.gpus)
-        is_known = self.address in {None, "auto"}
-        if not is_known and not _HOST_AND_PORT.fullmatch(str(self.address)):
+        if self.address not in {None, "auto"} and self.dialled is None:
             problem = (
                 f"got {self.address!r:.200}, expected 'auto', 'HOST:PORT' or 'ray://HOST:PORT'"
             )
@@ -57,5 +56,7 @@ class RayCluster:
     @property
     def dialled(self) -> tuple[str, int] | None:
         """The host and the port that *address* names; ``None`` if it names none."""
-        found = _HOST_AND_PORT.fullmatch(self.address or "")
-        return None if found is None else (found["host"].strip("[]"), int(found["port"]))
+        found = _HOST_AND_PORT.fullmatch(self.address) if isinstance(self.address, str) else None
+        if found is None or not 0 < int(found["port"]) < 1 << 16:
+            return None
+        return found["host"].strip("[]"), int(found["port"])
