@@ -155,6 +155,14 @@ def rerun(session: nox.Session) -> None:
     session.run("pytest", "tests/vlmcore/rollout/test_episode_rerun.py", *session.posargs)
 
 
+@nox.session(default=False)
+def ray(session: nox.Session) -> None:
+    """Run captioning jobs on a Ray of this machine, and beside it; no other session installs it."""
+    install(session, "tests", extras="local,ray,testing")
+    tests = ("tests/vlmcore/jobs/test_ray.py", "tests/vlmcore/cli/test_caption_ray.py")
+    session.run("pytest", *tests, *session.posargs, env=ONE_THREAD)
+
+
 @nox.session(default=False, venv_backend="none")
 def weights_peers(session: nox.Session) -> None:
     """Exchange packs and safetensors with flashpack and safetensors themselves."""
