@@ -6,18 +6,19 @@ model: by the loop that people write (open, ask, write a text file), by the job,
 alone on pictures that were decoded before, which is the limit. `memory` runs jobs over more and
 more images, each in a process of its own, and prints the most memory that each held. `served` asks
 a server in a process of its own that takes a fixed time for each answer; the ideal is that time for
-each wave of calls in flight together, and nothing else.
+each wave of calls in flight together, and nothing else. `ray` runs the same jobs in this process
+and on a Ray of this machine, with one copy of the model, in turn: with the embedded model, and with
+one that takes no time, for what Ray itself costs. It needs `pip install "vlmcore[ray]"`.
 
     python bench/bench_captions.py local --images 512 --rounds 3
     python bench/bench_captions.py memory --images 1000 4000 16000
     python bench/bench_captions.py served --images 6400 --in-flight 64 --latency 0.1
+    python bench/bench_captions.py ray --images 128 --rounds 3
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import multiprocessing
 import os
 import shutil
@@ -31,14 +32,16 @@ from pathlib import Path
 import numpy as np
 
 from vlmcore import load_image, load_predictor
-from vlmcore.jobs import CaptionPlan, FolderImages, Sidecars, caption_images
+from vlmcore.jobs import CaptionPlan, FolderImages, Result, Sidecars, caption_images
+from vlmcore.jobs.clusters import RayCluster
+from vlmcore.jobs.models import JobModel
+from vlmcore.jobs.prompts import CaptionPrompt
 from vlmcore.media.budgets import PixelBudget
 from vlmcore.media.encoding import encode_jpeg, encode_png
 from vlmcore.testing import EchoPredictor
 from vlmcore.vlm.generation import GenerationOptions
 from vlmcore.vlm.predictor import Predictor
 from vlmcore.vlm.prompt import Prompt
-from vlmcore.jobs.prompts import CaptionPrompt
 
 PROMPT = "Describe this image in one sentence."
 SIZES = ((640, 480), (480, 640), (1024, 768), (1920, 1080), (224, 224), (300, 900))
@@ -185,6 +188,50 @@ def served(arguments: argparse.Namespace) -> None:
         server.terminate()
 
 
+class EchoModel:
+    """A job's model that takes no time."""
+
+    identity = "echo"
+    is_served = False
+
+    def open(self) -> Predictor:
+        return EchoPredictor()
+
+    def close(self, predictor: Predictor) -> None:
+        predictor.close()
+
+
+def on_ray(arguments: argparse.Namespace) -> None:
+    import ray  # noqa: PLC0415
+
+    cores = os.cpu_count() or 1
+    cluster = RayCluster(cpus=cores)  # as many threads as the model has here
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    began_s = time.perf_counter()
+    ray.init("local", num_cpus=cores + 1, include_dashboard=False, log_to_driver=False)
+    print(f"Ray begins in {time.perf_counter() - began_s:.1f} s", flush=True)
+    models: dict[str, str | JobModel] = {"echo": EchoModel(), "embedded": "embedded"}
+    for name, model in models.items():
+        count = arguments.images * (arguments.echoes if name == "echo" else 1)
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place)
+            draw(folder, count)
+            sides = {"local": None, "ray": cluster}
+            took: dict[str, list[float]] = {side: [] for side in sides}
+            for _ in range(arguments.rounds):
+                for side, where in sides.items():
+                    clear(folder)
+                    began_s = time.perf_counter()
+                    report = caption_images(plan(folder), model, cluster=where)
+                    took[side].append(time.perf_counter() - began_s)
+                    assert report.counts[Result.CAPTIONED] == count, report
+        for side, times in took.items():
+            print(f"{name}, {count} images, {side}: {spread(times)} s", flush=True)
+        ratios = [ray / local for local, ray in zip(took["local"], took["ray"], strict=True)]
+        print(f"{name}: Ray takes {spread(ratios)} times as long", flush=True)
+    ray.shutdown()
+
+
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").strip().splitlines()[0], allow_abbrev=False
@@ -204,6 +251,11 @@ def main(words: Sequence[str] | None = None) -> int:
     one.add_argument("--latency", type=float, default=0.1)
     one.add_argument("--rounds", type=int, default=3)
     one.set_defaults(run=served)
+    one = inner.add_parser("ray")
+    one.add_argument("--images", type=int, default=128)
+    one.add_argument("--echoes", type=int, default=4, help="times as many for the quick model")
+    one.add_argument("--rounds", type=int, default=3)
+    one.set_defaults(run=on_ray)
     arguments = parser.parse_args(words)
     arguments.run(arguments)
     return 0

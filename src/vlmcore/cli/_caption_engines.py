@@ -30,6 +30,12 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--models", type=int, metavar="N", help="copies of the model (default: 1)")
     group.add_argument(
+        "--cpus",
+        type=float,
+        metavar="X",
+        help="processors, and threads, for each copy (default: 1)",
+    )
+    group.add_argument(
         "--gpus", type=float, metavar="X", help="for each copy; 0.5 lets two share one (default: 0)"
     )
 
@@ -44,6 +50,7 @@ def cluster_of(arguments: argparse.Namespace) -> RayCluster | None:
     given = {
         "address": arguments.ray_address,
         "models": arguments.models,
+        "cpus": arguments.cpus,
         "gpus": arguments.gpus,
     }
     given = {name: value for name, value in given.items() if value is not None}
