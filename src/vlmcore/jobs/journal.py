@@ -30,7 +30,6 @@ from vlmcore.jobs.items import Stamp, writable
 __all__ = ["Answer", "Journal", "Known", "Outcome"]
 
 _WAIT_S = 120.0  # for a reader that is in the middle of something, as a long table
-_NO_END = 2**62
 
 
 class Outcome(enum.Enum):
@@ -192,9 +191,9 @@ class Journal(Closing):
         """Return which images of this run have positions from *first* to before *end*."""
         with self.told():
             found = self.database.execute(
-                "SELECT key FROM images WHERE run = ? AND position >= ? AND position < ? "
-                "ORDER BY position",
-                (self.run, first, _NO_END if end is None else end),
+                "SELECT key FROM images WHERE run = ?1 AND position >= ?2 "
+                "AND (?3 IS NULL OR position < ?3) ORDER BY position",
+                (self.run, first, end),
             ).fetchall()
         return [str(key) for (key,) in found]
 
