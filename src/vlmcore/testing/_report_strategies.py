@@ -33,9 +33,11 @@ def open_loop_reports(draw: st.DrawFn) -> OpenLoopReport:
         draw: Given by hypothesis.
 
     Example:
-        >>> from hypothesis import find
-        >>> find(open_loop_reports(), lambda report: report.horizon == 2).count.shape
-        (2, 1)
+        >>> from hypothesis import Phase, find, settings
+        >>> any_will_do = settings(phases=[Phase.generate])  # the simplest takes long to find
+        >>> two_steps = lambda report: report.horizon == 2
+        >>> len(find(open_loop_reports(), two_steps, settings=any_will_do).count)
+        2
     """
     columns = draw(some_names(1, 4))
     shape = (draw(st.integers(0, 3)), len(columns))

@@ -53,9 +53,11 @@ def prompts(
         max_side_px: The longest side of what is to be seen, in pixels.
 
     Example:
-        >>> from hypothesis import find
-        >>> len(find(prompts(), lambda prompt: len(prompt.images) == 2).images)
-        2
+        >>> from hypothesis import Phase, find, settings
+        >>> any_will_do = settings(phases=[Phase.generate])  # the simplest takes long to find
+        >>> several = lambda prompt: len(prompt.images) > 1
+        >>> len(find(prompts(), several, settings=any_will_do).images) > 1
+        True
     """
     frames = None
     if video and draw(st.booleans()):
