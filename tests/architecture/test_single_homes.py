@@ -35,6 +35,7 @@ FACTS = {
     ("vlmcore_audio._soundfile", 192_000): "the rate that the encoder of Vorbis bears",
     ("vlmcore_robotics.datasets._parquet", 1 << 16): "bytes read at a time",
     ("vlmcore._parquet_pages", 1 << 16): "bytes that a header stands in",
+    ("vlmcore.jobs.clusters", 1 << 16): "the ports there are",
     ("vlmcore.jobs._parquet", 1 << 16): "bytes read at a time",
     ("vlmcore.jobs._parquet", 10_000): "rows that are written at a time",
     ("vlmcore.jobs._parquet", 1 << 24): "characters that are written at a time",

@@ -80,7 +80,7 @@ class _Told:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The captions of a row: one that a text puts together, or one for each prompt."""
+        """The captions of a row, one that a text puts together, or one for each prompt."""
         names = tuple(self.marks.values())
         return ("caption",) if len(names) == 1 or self.template.text is not None else names
 

@@ -26,7 +26,7 @@ class JobModel(Protocol):
 
     @property
     def identity(self) -> str:
-        """What answers are kept under: another model has another one."""
+        """What answers are kept under; another model has another one."""
         ...
 
     @property
@@ -93,7 +93,7 @@ class NamedModel:
     @property
     def identity(self) -> str:
         """
-        What the name means: the hub id and revision, the folder, or the model behind a server.
+        What the name means, as the hub id and revision, the folder, or the model behind a server.
 
         Where the server is makes no difference: it may move.
 
