@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from typing import TypeVar
 
 __all__ = ["arriving"]
@@ -12,17 +13,17 @@ __all__ = ["arriving"]
 T = TypeVar("T")
 
 _TICK_S = 0.2
-_ENDS_S = 10.0
+_ENDS_S = 1.0
 
 
 def arriving(
-    values: Iterator[T], *, meanwhile: Callable[[], None], is_over: Callable[[], bool]
+    values: Generator[T, None, None], *, meanwhile: Callable[[], None], is_over: Callable[[], bool]
 ) -> Generator[T, None, None]:
     """
     Give *values*, of which another thread takes one ahead.
 
     Args:
-        values: What comes.
+        values: What comes; it is closed at the end, in the thread that takes it.
         meanwhile: Is called a few times a second, in the thread of the caller.
         is_over: Whether no more is wanted; what is on its way is then left.
     """
@@ -32,11 +33,12 @@ def arriving(
 
     def take() -> None:
         try:
-            for value in values:
-                came.put((value,))
-                room.acquire()
-                if left.is_set():
-                    return
+            with contextlib.closing(values):
+                for value in values:
+                    came.put((value,))
+                    room.acquire()
+                    if left.is_set():
+                        return
             came.put(None)
         except BaseException as error:  # noqa: BLE001 - it is raised by who waits
             came.put(error)
@@ -59,3 +61,4 @@ def arriving(
     finally:
         left.set()
         room.release()
+        taking.join(_ENDS_S)  # not for longer: it may be waiting for what never comes

@@ -18,7 +18,7 @@ import signal
 import socket
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeAlias
 
 import attrs
@@ -47,6 +47,7 @@ _LOOKS_AT_ONCE = 64  # images of a task, of which nothing is told before the las
 _ASKED_AT_ONCE = 16  # the same for an actor, at least
 _BATCHES_AT_ONCE = 4  # of a model in the actor's process, which are sorted by size together
 _CPUS_TO_LOOK = 0.5  # two share a processor, as each waits for files half of the time
+_TRIES = 4  # of images whose actor died each time
 _TICK_S = 0.5
 _DIALS_S = 10.0
 
@@ -119,7 +120,7 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def looked_at(orders: Iterable[Order], looking: Looking) -> Iterator[list[Seen]]:
+def looked_at(orders: Iterable[Order], looking: Looking) -> Generator[list[Seen], None, None]:
     """
     Have tasks look at images, and give what they saw, without pixels, in the order of *orders*.
 
@@ -137,7 +138,7 @@ def answered(
     *,
     cluster: RayCluster,
     asking: Asking,
-) -> Iterator[list[Told]]:
+) -> Generator[list[Told], None, None]:
     """
     Have images looked at and asked about, and give what was said in the order of *orders*.
 
@@ -162,6 +163,7 @@ def answered(
         compute=ray.data.ActorPoolStrategy(size=cluster.models),
         num_cpus=cluster.cpus,
         num_gpus=cluster.gpus,
+        max_task_retries=_TRIES,
     )
     return _blocks(told)
 
@@ -188,7 +190,7 @@ def _batch(values: Iterable[object]) -> _Batch:
     return {_COLUMN: column}
 
 
-def _blocks(dataset: Any) -> Iterator[list[Any]]:
+def _blocks(dataset: Any) -> Generator[list[Any], None, None]:
     """Give what workers return, as it comes; what they raise is raised as it was."""
     try:
         for batch in dataset.iter_batches(batch_size=None, batch_format="numpy"):

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TypeVar
 
 import attrs
@@ -108,12 +108,12 @@ class RayEngine:
         try:
             with contextlib.ExitStack() as stack:
                 self._run(stack)
-            self._books.keep(at_once=True)
+            self._books.finish()
         except JobJournalError:
             raise  # there is nothing to keep things in
         except BaseException:
             with contextlib.suppress(JobError):  # that it could not be kept is told already
-                self._books.keep(at_once=True)
+                self._books.finish()
             raise
         finally:
             self._tally.show(at_once=True)
@@ -140,10 +140,11 @@ class RayEngine:
                 limits=self._plan.limits,
             ),
         )
-        for block in self._arriving(told):
+        for block in self._arriving(told, stack):
+            self._tally.waiting_for = ""
             for each in block:
                 self._settle(each)
-            self._books.keep(at_once=True)
+            self._books.finish()
             for each in block:
                 if each.error is not None:
                     raise each.error
@@ -156,10 +157,12 @@ class RayEngine:
             stack.enter_context(self._ray.connected(self._cluster))
             self._is_connected = True
 
-    def _arriving(self, blocks: Iterator[list[T]]) -> Iterator[list[T]]:
-        for block in arriving(blocks, meanwhile=self._tick, is_over=self._stop.is_set):
-            self._tally.waiting_for = ""
-            yield block
+    def _arriving(
+        self, blocks: Generator[list[T], None, None], stack: contextlib.ExitStack
+    ) -> Iterator[list[T]]:
+        came = arriving(blocks, meanwhile=self._tick, is_over=self._stop.is_set)
+        stack.callback(came.close)  # before the cluster is left
+        return came
 
     def _tick(self) -> None:
         self._tally.show()
@@ -191,6 +194,7 @@ class RayEngine:
             was_read = seen is None
             if seen is None:
                 seen = next(looks, None)
+                self._tally.waiting_for = ""
             if seen is None:
                 return  # it was stopped
             self._tick()
@@ -223,7 +227,7 @@ class RayEngine:
             return iter(())
         self._connect(stack)
         blocks = self._ray.looked_at(itertools.chain([first], lacking), self._looking)
-        return itertools.chain.from_iterable(self._arriving(blocks))
+        return itertools.chain.from_iterable(self._arriving(blocks, stack))
 
     def _order(self, item: Item, done: bytes | None = None) -> Order:
         self._open += 1

@@ -14,7 +14,8 @@ def test_what_comes_is_given_in_order() -> None:
     """
     To its end.
     """
-    given = arriving(iter(range(50)), meanwhile=lambda: None, is_over=lambda: False)
+    values = (number for number in range(50))
+    given = arriving(values, meanwhile=lambda: None, is_over=lambda: False)
     assert list(range(50)) == list(given)
 
 

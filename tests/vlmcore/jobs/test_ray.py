@@ -38,6 +38,7 @@ class EchoModel:
     log: Path
     dies_at: str = ""
     refuses_at: str = ""
+    dies_once: bool = True
     takes_s: float = 0.0
     identity: str = "echo"
     is_served: bool = False
@@ -53,7 +54,8 @@ class EchoModel:
         time.sleep(self.takes_s)
         with self.log.open("a") as log:
             log.write(f"{os.getpid()} {said}\n")
-        if self.dies_at in said.split("#")[-1:] and "died" not in self.log.read_text():
+        has_died = self.dies_once and "died" in self.log.read_text()
+        if self.dies_at and self.dies_at in said and not has_died:
             with self.log.open("a") as log:
                 log.write("died\n")
             os.kill(os.getpid(), signal.SIGKILL)
@@ -165,11 +167,24 @@ def test_an_actor_that_dies_is_replaced_and_the_job_goes_on(tmp_path: Path) -> N
     draw_many(folder, 24)
     log = tmp_path / "log"
     report = caption_images(
-        plan_of(folder, batch_size=2), EchoModel(log, dies_at="00000c]"), cluster=HERE
+        plan_of(folder, batch_size=2), EchoModel(log, dies_at="#00000c"), cluster=HERE
     )
     assert "died" in log.read_text()
     assert {Result.CAPTIONED: 24} == counts(report)
     assert 24 == len(captions(folder))
+
+
+def test_an_image_that_ends_every_actor_ends_the_job(tmp_path: Path) -> None:
+    """
+    After a few tries, in one sentence, with what came before it kept.
+    """
+    folder = tmp_path / "in"
+    draw_many(folder, 40)
+    model = EchoModel(tmp_path / "log", dies_at="#000027", dies_once=False)
+    with pytest.raises(JobError, match="a worker failed") as error:
+        caption_images(plan_of(folder, batch_size=2), model, cluster=HERE)
+    assert "\n" not in str(error.value)
+    assert 0 < len(captions(folder)) < 40
 
 
 def test_a_stopped_job_keeps_what_came_and_goes_on(tmp_path: Path) -> None:
