@@ -88,6 +88,7 @@ class Opened:
     def close(self, predictor: Predictor) -> None:
         assert predictor is self.predictor
         self.closed += 1
+        predictor.close()
 
 
 @attrs.define

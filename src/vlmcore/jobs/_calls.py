@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import attrs
 
 from vlmcore._closing import Closing
-from vlmcore.errors import VlmcoreError
+from vlmcore.errors import ModelServerUnavailableError, VlmcoreError
 from vlmcore.jobs.asking import Asked, Fate, ask, fate_of
 from vlmcore.jobs.batching import Question
 from vlmcore.jobs.models import JobModel
@@ -150,7 +150,8 @@ class Calls(Closing):
     def _again(self, question: Question, error: VlmcoreError) -> Asked:
         """Have it asked again, unless it alone is not answered, or the server is away too long."""
         now_s = self._clock()
-        if question.answered_then != self._answered:
+        is_suspect = question.tries > 1 and not isinstance(error, ModelServerUnavailableError)
+        if is_suspect or question.answered_then != self._answered:
             question = attrs.evolve(
                 question, tries=question.tries + 1, answered_then=self._answered
             )

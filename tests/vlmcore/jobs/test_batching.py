@@ -113,13 +113,14 @@ def test_pictures_that_are_large_do_not_wait_for_others() -> None:
     assert [["large"]] == all_of(batches)
 
 
-def test_what_is_put_back_comes_first() -> None:
+def test_what_is_put_back_comes_soon_but_not_next() -> None:
     """
-    It was asked before, and nothing is gained by letting it wait.
+    A server that breaks over it would be asked nothing else.
     """
     batches = Batches(1, 10**9)
-    batches.add(question("later"))
-    batches.put_back([question("before")])
+    for key in ("next", "later"):
+        batches.add(question(key))
+    batches.put_back([question("again")])
     batches.put_back([])
-    assert 2 == len(batches)
-    assert [["before"], ["later"]] == all_of(batches)
+    assert 3 == len(batches)
+    assert [["next"], ["again"], ["later"]] == all_of(batches)
