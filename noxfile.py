@@ -320,6 +320,13 @@ def bench_import(session: nox.Session) -> None:
 
 
 @nox.session(default=False, venv_backend="none")
+def caption_faults(session: nox.Session) -> None:
+    """Kill a captioning job of 2,000 images at 20 random moments, and look what is left."""
+    python = local(session)
+    session.run(python, "tests/caption_faults.py", *session.posargs)
+
+
+@nox.session(default=False, venv_backend="none")
 def bench_gate(session: nox.Session) -> None:
     """Measure vetting beside NumPy and torch; fails over 40 us clean or 250 us clamped."""
     python = local(session)
