@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import attrs
 
+from vlmcore._closing import Closing
 from vlmcore.errors import JobSinkError
 from vlmcore.jobs.journal import Answer, Journal, Known, Outcome
 from vlmcore.jobs.plans import CaptionPlan
@@ -26,6 +29,7 @@ _OUTCOMES = {
     Result.FAILED: Outcome.FAILED,
 }
 
+_WRITERS = 4  # a disk takes little longer over four files than over one
 _GONE = "is gone: it was there when the images were counted"
 
 
@@ -54,7 +58,7 @@ class _ToWrite:
     pending: Pending
 
 
-class Books:
+class Books(Closing):
     """
     Keeps the journal and the caption files of one run in step.
 
@@ -90,6 +94,8 @@ class Books:
         self._clock = clock
         self._kept_s = clock()
         self._to_write: list[_ToWrite] = []
+        self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="writer")
+        self._writing: deque[tuple[_ToWrite, Future[bool]]] = deque()
 
     def answers(self, key: str, digest: bytes) -> dict[str, Answer]:
         """Return what is known to be said about an image; failures only if they are to stay."""
@@ -192,32 +198,59 @@ class Books:
 
     def keep(self, *, at_once: bool = False) -> None:
         """
-        Write what was told since the last time, if that is some time ago.
+        Keep what was told since the last time, if that is some time ago.
+
+        The journal has it then. The caption files are written by threads, so that a disk that takes
+        its time holds up nothing else.
+
+        Args:
+            at_once: Whether it is kept now in any case.
 
         Raises:
             JobJournalError: If the journal cannot be written.
             JobSinkError: If no caption file can be.
         """
         now_s = self._clock()
-        if not at_once and now_s - self._kept_s < self._every_s:
-            return
-        self._kept_s = now_s
-        self._journal.commit()
-        to_write, self._to_write = self._to_write, []
-        for each in to_write:
-            self._write(each)
-        if to_write:
+        if at_once or now_s - self._kept_s >= self._every_s:
+            self._kept_s = now_s
             self._journal.commit()
+            for each in self._to_write:
+                self._writing.append((each, self._writers.submit(self._write, each.pending)))
+            self._to_write = []
+        while self._writing and self._writing[0][1].done():
+            self._written(*self._writing.popleft())
 
-    def _write(self, each: _ToWrite) -> None:
+    def finish(self) -> None:
+        """
+        Keep all that was told, and wait until every caption file is written.
+
+        Raises:
+            JobJournalError: If the journal cannot be written.
+            JobSinkError: If no caption file can be.
+        """
+        self.keep(at_once=True)
+        while self._writing:
+            self._written(*self._writing.popleft())
+        self._journal.commit()
+
+    def close(self) -> None:
+        """End the threads that write."""
+        self._writers.shutdown(wait=True, cancel_futures=True)
+
+    def _write(self, pending: Pending) -> bool:
+        return self._sidecars is None or self._sidecars.write(pending)
+
+    def _written(self, each: _ToWrite, writing: Future[bool]) -> None:
         try:
-            is_written = self._sidecars is None or self._sidecars.finish(each.pending)
+            is_written = writing.result()
         except JobSinkError as error:
             if fails_everywhere(error):
                 raise
             self._note(each.key, Result.FAILED, error.problem)
-        else:
-            self._note(each.key, each.result if is_written else Result.KEPT)
+            return
+        if self._sidecars is not None:
+            self._sidecars.finish(each.pending, is_written=is_written)
+        self._note(each.key, each.result if is_written else Result.KEPT)
 
     def _note(self, key: str, result: Result, problem: str = "", duplicate_of: str = "") -> None:
         self._journal.note_outcome(

@@ -110,23 +110,23 @@ def caption_images(
         require_table(table.path, table.kind)
     with _journal_at(place, is_of_files=plan.sidecars is not None) as journal:
         tally = Tally(progress, most_failures=plan.limits.max_failures_told)
-        books = _books(plan, identity, journal, place=place, tally=tally)
-        begin = Engine if cluster is None else functools.partial(RayEngine, cluster=cluster)
-        engine = begin(
-            plan,
-            asked,
-            journal,
-            books=books,
-            tally=tally,
-            stop=stop or threading.Event(),
-            is_surveyed=plan.source.is_quick_to_list,
-        )
-        try:
-            is_whole = engine.run()
-        except VlmcoreError:
-            with contextlib.suppress(JobError):
-                _export(plan, journal)
-            raise
+        with _books(plan, identity, journal, place=place, tally=tally) as books:
+            begin = Engine if cluster is None else functools.partial(RayEngine, cluster=cluster)
+            engine = begin(
+                plan,
+                asked,
+                journal,
+                books=books,
+                tally=tally,
+                stop=stop or threading.Event(),
+                is_surveyed=plan.source.is_quick_to_list,
+            )
+            try:
+                is_whole = engine.run()
+            except VlmcoreError:
+                with contextlib.suppress(JobError):
+                    _export(plan, journal)
+                raise
         _export(plan, journal)
         return tally.report(was_stopped=not is_whole, model=identity)
 

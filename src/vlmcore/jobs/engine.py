@@ -109,12 +109,13 @@ class Engine:
         try:
             while not self._is_over():
                 self._go_round()
-            self._books.keep(at_once=True)
+            self._books.finish()
         except JobJournalError:
             raise  # there is nothing to keep things in
         except BaseException:
+            self._calls.withdraw()
             with contextlib.suppress(JobError):  # that it could not be kept is told already
-                self._books.keep(at_once=True)
+                self._books.finish()
             raise
         finally:
             self._ahead.close()

@@ -148,16 +148,17 @@ class SidecarWriter:
         )
         return Pending(path=record.path, data=data, before=found, is_ours=is_ours)
 
-    def finish(self, pending: Pending) -> bool:
+    def write(self, pending: Pending) -> bool:
         """
-        Write a file, whole, and tell the journal; say ``False`` if somebody else just wrote it.
+        Write a file, whole; say ``False`` if somebody else just wrote it, whose text stays.
+
+        Any thread may call it. The journal is to be told with `finish`.
 
         Raises:
             JobSinkError: If it cannot be written.
         """
         name = os.fsdecode(pending.path)
         if not self._overwrites and _digest(_read(pending.path)) != pending.before:
-            self._note(pending.path, _State.WRITTEN if pending.is_ours else _State.CLAIMED)
             return False
         try:
             Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -165,8 +166,12 @@ class SidecarWriter:
         except (ContractError, OSError) as error:
             problem = error.problem if isinstance(error, ContractError) else what_failed(error)
             raise JobSinkError(name, problem) from error
-        self._note(pending.path, _State.WRITTEN)
         return True
+
+    def finish(self, pending: Pending, *, is_written: bool) -> None:
+        """Tell the journal what `write` said."""
+        is_ours = is_written or pending.is_ours
+        self._note(pending.path, _State.WRITTEN if is_ours else _State.CLAIMED)
 
     @property
     def _overwrites(self) -> bool:

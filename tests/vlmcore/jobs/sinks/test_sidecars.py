@@ -19,7 +19,7 @@ from vlmcore.jobs.items import FileContent, Item
 from vlmcore.jobs.journal import Journal
 from vlmcore.jobs.sinks.claims import claim_files
 from vlmcore.jobs.sinks.settings import ExistingCaption, Sidecars
-from vlmcore.jobs.sinks.sidecars import SidecarWriter, fails_everywhere
+from vlmcore.jobs.sinks.sidecars import Pending, SidecarWriter, fails_everywhere
 from vlmcore.limits import JobLimits
 
 SKIP, OVERWRITE, APPEND, PREPEND = ExistingCaption
@@ -42,6 +42,13 @@ def run(folder: Path, existing: ExistingCaption = SKIP, **fields: str) -> Iterat
         yield writer
 
 
+def finished(writer: SidecarWriter, pending: Pending) -> bool:
+    """Write a caption that was begun, as a thread does, and tell the journal."""
+    is_written = writer.write(pending)
+    writer.finish(pending, is_written=is_written)
+    return is_written
+
+
 def write(
     folder: Path, caption: str, existing: ExistingCaption = SKIP, **fields: str
 ) -> bool | None:
@@ -53,7 +60,7 @@ def write(
             return None
         pending = writer.begin("a.jpg", caption)
         writer.commit()  # type: ignore[attr-defined]
-        is_written = pending is not None and writer.finish(pending)
+        is_written = pending is not None and finished(writer, pending)
         writer.commit()  # type: ignore[attr-defined]
         return is_written
 
@@ -167,7 +174,7 @@ def test_what_is_written_while_the_job_is_about_to_write_stays(
             assert (SKIP, "By hand.\n") == (existing, before)
             return
         path.write_text("Just now.\n")
-        assert not writer.finish(pending)
+        assert not finished(writer, pending)
         writer.commit()  # type: ignore[attr-defined]
     assert "Just now.\n" == path.read_text()
     write(tmp_path, "A dog.", existing)
@@ -273,7 +280,7 @@ def test_a_full_disk_is_told_from_a_file_that_cannot_be_written(
 
         monkeypatch.setattr(os, "fsync", fail)
         with pytest.raises(JobSinkError) as caught:
-            writer.finish(pending)
+            finished(writer, pending)
     monkeypatch.undo()
     assert is_so is fails_everywhere(caught.value)
     assert not (tmp_path / "a.txt").exists()
@@ -344,7 +351,7 @@ class CaptionFile(RuleBasedStateMachine):
                 return
             if edits_between:
                 self.edit(keeps=False)
-            is_written = writer.finish(pending)
+            is_written = finished(writer, pending)
             assert is_written is (existing is OVERWRITE or not edits_between)
             if existing is OVERWRITE:
                 self.last_edit = None
