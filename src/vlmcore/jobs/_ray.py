@@ -17,6 +17,7 @@ import queue
 import signal
 import socket
 import threading
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, TypeAlias
@@ -113,7 +114,10 @@ def _quiet() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"ray\.data")  # few images, many actors
+            warnings.filterwarnings("ignore", message="`ray_remote_args`")  # see pyproject.toml
+            yield
     finally:
         context.enable_progress_bars, context.execution_options.preserve_order = before
         for logger, level in zip(loggers, levels, strict=True):
