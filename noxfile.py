@@ -354,13 +354,14 @@ def bench_wire(session: nox.Session) -> None:
 
 @nox.session(default=False, venv_backend="none")
 def bench_weights(session: nox.Session) -> None:
-    """Measure loaders of weights beside ours; ``-- FOLDER``, which has room for two checkpoints."""
+    """Measure loaders of weights beside ours; ``-- FOLDER GIGABYTES ROUNDS``, else 2 and 5."""
     python = local(session, extras="local,weights")
     peers = (FLASHPACK, "accelerate", "fastsafetensors==0.5", "runai-model-streamer==0.17")
     session.run(python, "-m", "pip", "install", "-q", "-c", PINS, *peers)
-    (folder,) = session.posargs or [session.create_tmp()]
-    session.run(python, "bench/weights/checkpoint.py", folder)
-    session.run(python, "bench/weights/compare.py", folder)
+    usual = (session.create_tmp(), "2", "5")  # two checkpoints of so many gigabytes
+    folder, gigabytes, rounds = (*session.posargs, *usual[len(session.posargs) :])
+    session.run(python, "bench/weights/checkpoint.py", folder, "--gigabytes", gigabytes)
+    session.run(python, "bench/weights/compare.py", folder, "--rounds", rounds)
 
 
 @nox.session(default=False, tags=["gen"])

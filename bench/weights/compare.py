@@ -79,10 +79,14 @@ def order(rounds: int, ways: Sequence[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def kept(path: Path | None) -> list[dict[str, Any]]:
-    """Read what was measured before."""
+    """Read what was measured before; a line that a stop has cut off goes."""
     if path is None or not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="ascii").splitlines()]
+    text = path.read_text(encoding="ascii")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        path.write_text(whole, encoding="ascii")
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def keep(path: Path | None, result: dict[str, Any]) -> None:

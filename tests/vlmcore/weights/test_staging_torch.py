@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -16,7 +21,7 @@ from vlmcore.errors import WeightsBudgetError, WeightsCancelledError, WeightsErr
 from vlmcore.weights._chunks import cut
 from vlmcore.weights._torch import reading, staging
 from vlmcore.weights._torch.reading import Reading
-from vlmcore.weights._torch.staging import Ring
+from vlmcore.weights._torch.staging import Carrier, Ring, place
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import TensorEntry
@@ -234,6 +239,69 @@ def test_memory_stays_within_what_is_bounded(tmp_path) -> None:
 
     assert taken <= 32
     assert peak < 96 + 32 + 64
+
+
+class SlowDevice:
+    """
+    Stands for a device with streams: what it is told to copy it copies when somebody waits for it.
+    """
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self._later: list[Callable[[], None]] = []
+
+    def current_stream(self, device: torch.device) -> str:
+        return f"the stream of {device}"
+
+    def Stream(self, _: torch.device) -> SlowDevice:  # noqa: N802 - as torch calls it
+        return self
+
+    @contextmanager
+    def stream(self, stream: SlowDevice) -> Iterator[None]:
+        assert stream is self
+        yield
+
+    def wait_stream(self, stream: str) -> None:
+        self.said.append(f"waits for {stream}")
+
+    def copy(self, how: Callable[[], None]) -> None:
+        self._later.append(how)
+
+    def record_event(self) -> Any:
+        return SimpleNamespace(synchronize=partial(self._copy_first, len(self._later)))
+
+    def synchronize(self) -> None:
+        self.said.append("copied everything")
+        self._copy_first(len(self._later))
+
+    def _copy_first(self, count: int) -> None:
+        for i in range(count):
+            self._later[i]()
+            self._later[i] = lambda: None
+
+
+def test_memory_that_a_device_copies_from_is_left_alone_until_it_has(
+    checkpoint, monkeypatch
+) -> None:
+    """
+    Nothing is read into a part of the ring whose copies are not done, and all are done in the end.
+    """
+    path, weights = checkpoint
+    device = SlowDevice()
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "cuda", device)
+        carrier = Carrier(torch.device("cuda", 0))
+    flat = {name: torch.empty(each.numel(), dtype=each.dtype) for name, each in weights.items()}
+
+    with open_files(path) as files, carrier, RangeReader(files, TINY) as reader:
+        ring = Ring(TINY.staging_bytes, 1 << 20, part_bytes=TINY.chunk_bytes, pins=False)
+        for chunk, slot in ring.chunks(files.index.entries, reader):
+            with carrier.copying(slot):
+                device.copy(partial(place, chunk, slot, flat))
+
+    assert carrier.pins
+    assert ["waits for the stream of cuda:0", "copied everything"] == device.said
+    assert all(torch.equal(weights[name].reshape(-1), each) for name, each in flat.items())
 
 
 @pytest.mark.gpu
