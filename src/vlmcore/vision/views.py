@@ -134,13 +134,13 @@ class ImageView:
             raise ContractError("height_px", problem)
         sides = [round(side / multiple_px) * multiple_px for side in (height_px, width_px)]
         if sides[0] * sides[1] > max_pixels:
-            times = math.sqrt(height_px * width_px / max_pixels) * multiple_px
-            sides = [
-                max(1, math.floor(side / times)) * multiple_px for side in (height_px, width_px)
-            ]
-        elif sides[0] * sides[1] < min_pixels:
-            times = math.sqrt(min_pixels / (height_px * width_px)) / multiple_px
-            sides = [math.ceil(side * times) * multiple_px for side in (height_px, width_px)]
+            times = math.sqrt(height_px * width_px / max_pixels)
+            wholes = [math.floor(side / times / multiple_px) for side in (height_px, width_px)]
+            sides = [max(1, whole) * multiple_px for whole in wholes]
+        elif sides[0] * sides[1] < min_pixels:  # rounded step by step, as the processor does
+            times = math.sqrt(min_pixels / (height_px * width_px))
+            wholes = [math.ceil(side * times / multiple_px) for side in (height_px, width_px)]
+            sides = [whole * multiple_px for whole in wholes]
         return cls(
             height_px=height_px,
             width_px=width_px,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from vlmcore.vision.views import ImageView
@@ -15,6 +15,8 @@ except ModuleNotFoundError:
 SIDES = st.integers(1, 5000)
 
 
+@example(height=1, width=36, multiple=28, most=10)
+@example(height=288, width=8, multiple=32, most=10)
 @given(height=SIDES, width=SIDES, multiple=st.sampled_from([28, 32]), most=st.integers(10, 16384))
 def test_qwen_is_shown_what_its_processor_makes(
     height: int, width: int, multiple: int, most: int
