@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import tracemalloc
 from typing import Any
 
 import attrs
@@ -70,6 +71,24 @@ def test_a_frame_is_copied_once_and_not_again() -> None:
 
     assert not np.shares_memory(IMAGE, seen.images["front"])
     assert np.shares_memory(seen.images["front"], again.images["front"])
+
+
+def test_each_of_three_frames_of_480_by_640_is_copied_at_most_once() -> None:
+    """
+    Also for a moment no more is held than one copy of each, and a view is not made whole before.
+    """
+    wide = np.zeros((480, 1280, 3), np.uint8)
+    images = {"front": wide[:, :640], "wrist": wide[:, ::2], "top": wide[::-1, 640:]}
+    held = 3 * 480 * 640 * 3
+    Observation(**SEEN)  # what is imported at the first of all is not counted
+
+    tracemalloc.start()
+    try:
+        seen = Observation(**SEEN | {"images": images})
+        assert held <= tracemalloc.get_traced_memory()[1] < held + 65_000
+    finally:
+        tracemalloc.stop()
+    assert not any(np.shares_memory(wide, frames) for frames in seen.images.values())
 
 
 def test_a_camera_with_one_frame_shows_it_all_the_time() -> None:
