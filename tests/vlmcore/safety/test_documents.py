@@ -227,6 +227,15 @@ def test_the_schema_is_published_as_json_schema() -> None:
     assert all(each["description"] for each in schema["properties"].values())
 
 
+def test_all_steps_but_the_first_may_be_cut_off() -> None:
+    """
+    Of nothing that leaves there is no summary that says so.
+    """
+    said = safety_report_from_document(OLD)
+    assert 0 == said.cut_steps
+    assert 7 == attrs.evolve(said, cut_steps=7).cut_steps
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -246,6 +255,9 @@ def test_the_schema_is_published_as_json_schema() -> None:
         ("safe_for_handoff", 0),
         ("reason", "violations"),
         ("reason", RefusalReason.VIOLATIONS),
+        ("cut_steps", True),
+        ("cut_steps", 1.0),
+        ("cut_steps", -1),
     ],
 )
 def test_a_summary_that_cannot_be_is_refused(field: str, value: Any) -> None:
@@ -276,6 +288,11 @@ def test_a_summary_that_cannot_be_is_refused(field: str, value: Any) -> None:
         (
             {"reason": RefusalReason.STALE},
             "reason: got RefusalReason.STALE for what is safe, expected None",
+        ),
+        ({"cut_steps": 8}, "cut_steps: got 8, expected a whole number up to 7"),
+        (
+            {"cut_steps": 1, "changed": False},
+            "cut_steps: got 1, expected a whole number up to 0",
         ),
     ],
     ids=str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from safety_cases import GRIPPER, JOINT, chunk, gate
@@ -109,6 +111,15 @@ def test_what_was_vetted_says_what_it_was_vetted_for() -> None:
     assert page.startswith(start)
     said = report[report.index(paragraph("1 of 1 steps", quiet=True).removesuffix("</p>")) :]
     assert page.endswith(said)
+
+
+def test_a_chunk_that_was_cut_off_says_how_many_steps_are_gone() -> None:
+    """
+    In its verdict, where nobody overlooks it.
+    """
+    came = chunk([[0.0], [math.nan], [0.0]])
+    page = gate(remedy=Remedy.CLAMP).vet(came, last_command=[0.0])._repr_html_()
+    assert badge(GOOD, "Safe to hand on, after changes, 2 steps cut off") in page
 
 
 def test_what_was_vetted_for_a_space_names_nobodys_limits() -> None:

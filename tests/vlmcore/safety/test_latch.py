@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import signal
 import threading
@@ -83,6 +84,17 @@ def test_a_refusal_of_the_latch_carries_the_report_of_what_tripped_it() -> None:
     assert (False, False) == (report.safe_for_handoff, report.changed)
     assert RefusalReason.TRIPPED is report.reason
     assert report.reason.value == error.value.reason == report.summary().reason.value
+
+
+def test_a_latch_that_has_tripped_cuts_off_nothing() -> None:
+    """
+    Nothing leaves at all, whatever had been left of the chunk that tripped it.
+    """
+    each = latch(max_consecutive=1)
+    vetted = each.vet(chunk([[0.05], [math.nan]]), last_command=[0.0])
+    with pytest.raises(UnsafeActionError) as error:
+        each.vet(SAFE, last_command=[0.0])
+    assert (1, 0) == (vetted.report.cut_steps, error.value.report.cut_steps)
 
 
 def test_a_chunk_that_is_none_of_this_robot_does_not_count() -> None:
