@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
@@ -195,9 +196,8 @@ def _clamp_moves(
 # dimensions as robots have, four operations of NumPy a step take longer than the floats do.
 
 
-def _walk_target(path: list[float], before: float, max_step: float) -> list[float]:
+def _walk_target(path: list[float], before: float, max_step: float) -> Iterator[float]:
     """Keep the steps of a target or an offset that is in bounds; where it is NaN it stays."""
-    made = []
     for value in path:
         if value < (least := before - max_step):
             before = least
@@ -205,19 +205,16 @@ def _walk_target(path: list[float], before: float, max_step: float) -> list[floa
             before = most
         elif not math.isnan(value):
             before = value
-        made.append(before)
-    return made
+        yield before
 
 
-def _walk_change(path: list[float], before: float, max_step: float) -> list[float]:
+def _walk_change(path: list[float], before: float, max_step: float) -> Iterator[float]:
     """Keep a change from speeding up too much; slowing down to zero is always allowed."""
-    made = []
     for value in path:
         least = min(before, 0.0) - max_step
         most = max(before, 0.0) + max_step
         before = min(max(value, least), most)
-        made.append(before)
-    return made
+        yield before
 
 
 def _walk_angles(
