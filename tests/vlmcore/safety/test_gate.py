@@ -204,6 +204,13 @@ def test_a_gate_that_is_not_one_cannot_be_made(fields: dict, field: str) -> None
             {"execution_horizon": 0},
             "execution_horizon: got 0, expected a whole number of at least 1",
         ),
+        (
+            {"remedy": Remedy.HOLD, "non_finite": NonFinite.TRUNCATE},
+            (
+                "non_finite: got NonFinite.TRUNCATE with Remedy.HOLD, expected None: only "
+                "Remedy.CLAMP lets a part of a chunk pass"
+            ),
+        ),
     ],
 )
 def test_what_makes_no_gate_is_told_in_a_sentence(fields: dict, message: str) -> None:
