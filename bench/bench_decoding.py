@@ -1,5 +1,5 @@
 """
-How fast is an answer written: by plain transformers, by ours, over copies in float16, and guessed?
+How fast is an answer written: plainly, over copies in float16, by compiled steps, and guessed?
 
 A random model of the size of SmolVLM-256M is built from a configuration and a seed, in float32.
 Each side writes the same number of tokens after the same picture and question, in turns, after one
@@ -40,6 +40,7 @@ from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.sources import EMBEDDED, resolve_model
 
 PLAIN, OURS, COPIES = "plain transformers", "ours", "ours, float16"
+COMPILED = "ours, compiled, float16"
 LOOKUP = "ours, prompt lookup"
 SIDE_PX = 512
 BATCH = 8
@@ -105,12 +106,22 @@ def steps(folder: Path, rounds: int, tokens: int) -> bool:
     """Compare the sides; return whether all wrote the same tokens."""
     source, plain = resolve_model(folder), Placement(device="cpu")
     copies = attrs.evolve(plain, decoding=Decoding.FLOAT16)
+    compiled = attrs.evolve(plain, decoding=Decoding.COMPILED_FLOAT16)
     guessed = {"custom_generate": Lookup()}
     opened = {OURS: open_model(source, plain), COPIES: open_model(source, copies)}
+    began_s = time.perf_counter()
+    opened[COMPILED] = open_model(source, compiled)
+    print(f"to load and compile took {time.perf_counter() - began_s:.1f} s")
+    compiled_copies = opened[COMPILED].copies
+    assert compiled_copies is not None
+    by_steps = {"custom_generate": compiled_copies.write}
     sides: dict[str, Callable[[], Written]] = {
         PLAIN: lambda: write(opened[OURS], opened[OURS].model.generate, tokens),
         OURS: lambda: write(opened[OURS], opened[OURS].generate, tokens),
         COPIES: lambda: write(opened[COPIES], opened[COPIES].generate, tokens),
+        COMPILED: lambda: write(
+            opened[COMPILED], partial(opened[COMPILED].generate, **by_steps), tokens
+        ),
         LOOKUP: lambda: write(opened[OURS], partial(opened[OURS].generate, **guessed), tokens),
     }
     first = {side: written().tokens for side, written in sides.items()}
@@ -121,7 +132,7 @@ def steps(folder: Path, rounds: int, tokens: int) -> bool:
     for side, measured in rates.items():
         ratios = [ours / base for ours, base in zip(measured, rates[PLAIN], strict=True)]
         agreed = agreeing(first[side], first[PLAIN])
-        print(f"{side:<20} {summary(measured)} tok/s   ratio {summary(ratios)}   "
+        print(f"{side:<23} {summary(measured)} tok/s   ratio {summary(ratios)}   "
               f"{agreed} of {tokens} tokens as plain")  # fmt: skip
     print(f"prompt lookup: {guessed['custom_generate'].report}")
     return all(written == first[PLAIN] for written in first.values())
@@ -145,11 +156,10 @@ def write(opened: OpenedModel, generate: Callable[..., Any], tokens: int) -> Wri
     )  # fmt: skip
     inputs = opened.processor(text=[text], images=[[picture(0)]], return_tensors="pt")
     clock = Clock()
-    with torch.inference_mode():
-        written = generate(
-            **inputs, max_new_tokens=tokens, do_sample=False,
-            stopping_criteria=transformers.StoppingCriteriaList([clock]),
-        )  # fmt: skip
+    written = generate(
+        **inputs, max_new_tokens=tokens, do_sample=False,
+        stopping_criteria=transformers.StoppingCriteriaList([clock]),
+    )  # fmt: skip
     rate_hz = (len(clock.times_s) - 1) / (clock.times_s[-1] - clock.times_s[0])
     return Written(written[0, inputs["input_ids"].shape[1] :].tolist(), rate_hz)
 

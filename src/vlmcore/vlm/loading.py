@@ -64,8 +64,10 @@ def load_predictor(
             memory; or ``"lazy"``, when a module needs them, within a budget. The last three read
             packs too, as ``model.flashpack`` beside the ``config.json``.
         weights_budget_bytes: What the weights may take at once with ``"lazy"``.
-        decoding: What the steps of one token read: the weights ``"as_loaded"``; or, on a CPU,
-            copies of them in ``"float16"``, for half as much memory again.
+        decoding: How the steps of one token are made: from the weights ``"as_loaded"``; or, on a
+            CPU, from copies of them in ``"float16"``, for half as much memory again; or
+            ``"compiled"``, with copies of what 16 bits hold exactly; or ``"compiled_float16"``,
+            which rounds the others.
         chat_template: A Jinja chat template that takes the place of the model's own.
         revision: A branch, tag or commit, for models of the hub.
         residency: Whose memory the model lives in; the process's own where none is given.

@@ -55,6 +55,13 @@ class Decoding(enum.Enum):
 
     AS_LOADED = "as_loaded"  # the weights as they were loaded
     FLOAT16 = "float16"  # copies of the language weights in float16, on the CPU
+    COMPILED = "compiled"  # by compiled layers; copies in 16 bits of what 16 bits hold exactly
+    COMPILED_FLOAT16 = "compiled_float16"  # the same, and the others are rounded to float16
+
+    @property
+    def copies(self) -> bool:
+        """Whether there may be copies of weights beside the weights."""
+        return self is not Decoding.AS_LOADED
 
 
 @attrs.frozen(kw_only=True)
@@ -111,11 +118,11 @@ class Placement:
             )
         if self.weights_budget_bytes is not None:
             require_count(weights_budget_bytes=self.weights_budget_bytes)
-        if self.decoding is Decoding.FLOAT16 and self.weights is WeightLoading.LAZY:
+        if self.decoding.copies and self.weights is WeightLoading.LAZY:
             raise ContractError(
                 "decoding",
-                "got 'float16' together with weights='lazy', expected one or the other: copies of "
-                "weights that come and go would not go",
+                f"got {self.decoding.value!r} together with weights='lazy', expected one or the "
+                "other: copies of weights that come and go would not go",
             )
 
 

@@ -18,7 +18,7 @@ from vlmcore.vlm.backends._generate import (
     kept_to_output,
     room_for,
 )
-from vlmcore.vlm.backends._lookup import lookup_for
+from vlmcore.vlm.backends._lookup import Lookup
 from vlmcore.vlm.backends._numerics import numerics
 from vlmcore.vlm.backends._opening import OpenedModel
 from vlmcore.vlm.backends._reuse import Turn
@@ -60,7 +60,8 @@ def answer_all(
     prepared_s = call.elapsed_s
     answers = _answers(opened, inputs, call)
     watch = Watch(answers, call.cancels, started_s=call.started_s)
-    lookup = lookup_for(opened, call.options)
+    copies = None if opened.copies is None else opened.copies.write
+    lookup = Lookup(otherwise=copies) if call.options.prompt_lookup else None
     turn = Turn(opened.model, opened.kept, inputs, call.options, reuse)
     with numerics(call.options, opened.device), _kept_given_back(opened):
         opened.generate(
@@ -68,7 +69,7 @@ def answer_all(
             generation_config=generation_config(opened.model, call.options, room),
             logits_processor=kept_to_output(opened, answers, call.options, name=model),
             stopping_criteria=transformers.StoppingCriteriaList([watch]),
-            custom_generate=lookup,
+            custom_generate=lookup or copies,
         )
     turn.keep()
     timings = Timings(

@@ -10,29 +10,28 @@ shorter formats a rounding weighs more, so there nothing is looked up.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Collection, Iterable
 from itertools import takewhile
 from typing import Any
 
 import attrs
 import torch
-import transformers
-from transformers.cache_utils import DynamicLayer
 
-from vlmcore.vlm.backends._opening import OpenedModel
-from vlmcore.vlm.generation import GenerationOptions
+from vlmcore.vlm.backends._writing import (
+    IS_KNOWN_RELEASE,
+    Writer,
+    Writing,
+    cache_of,
+    keeps_every_token,
+    write_plainly,
+)
 from vlmcore.vlm.lookup import LookedUp
 
-__all__ = ["Lookup", "Past", "lookup_for"]
+__all__ = ["Lookup", "Past"]
 
 _LONGEST, _SHORTEST = 4, 2  # how many of the last tokens are looked up
 _MOST_GUESSED = 16
 _VISION_TOKENS = ("image_token_id", "image_token_index", "video_token_id", "video_token_index")
-_mixin: Any = transformers.GenerationMixin  # its annotations are partial
-_IS_KNOWN_RELEASE = hasattr(_mixin, "_prefill") and (
-    "next_sequence_length" in inspect.signature(_mixin.prepare_inputs_for_generation).parameters
-)
 
 
 class Past:
@@ -81,15 +80,15 @@ class Lookup:
     """
     A loop for ``generate`` of transformers, as its ``custom_generate``.
 
-    Where nothing can be looked up, the answer is written as transformers does it, and `report` says
-    why.
+    Where nothing can be looked up, the answer is written as it is without, and `report` says why.
 
     Args:
-        has_copies: Whether the steps of one token read other weights than those of several.
+        otherwise: Writes where nothing can be looked up, since steps of one token read other
+            weights than those of several; ``None`` where they do not.
     """
 
-    def __init__(self, *, has_copies: bool = False) -> None:
-        self._has_copies = has_copies
+    def __init__(self, *, otherwise: Writer | None = None) -> None:
+        self._otherwise = otherwise
         self.report = LookedUp()
 
     def __call__(
@@ -103,100 +102,79 @@ class Lookup:
         **given: Any,
     ) -> torch.Tensor:
         """Write after *input_ids*, ``[B, L]``, and return them with what was written."""
-        rest = {"logits_processor": logits_processor, "generation_config": generation_config}
         why = self._obstacle(model, input_ids, generation_config, given)
         if why:
             self.report = LookedUp(plain_because=why)
-            rest["stopping_criteria"] = stopping_criteria
-            plain: torch.Tensor = model._sample(input_ids, **rest, **given)  # noqa: SLF001
-            return plain
+            return (self._otherwise or write_plainly)(
+                model,
+                input_ids,
+                logits_processor=logits_processor,
+                stopping_criteria=stopping_criteria,
+                generation_config=generation_config,
+                **given,
+            )
         for name in ("synced_gpus", "streamer"):
             given.pop(name, None)
-        loop = _Loop(model, input_ids, logits_processor, stopping_criteria)
-        written = loop.write(generation_config, given)
+        loop = _Loop(
+            model,
+            Writing(model, input_ids, logits_processor, stopping_criteria, generation_config),
+        )
+        written = loop.write(given)
         self.report = loop.report
         return written
 
     def _obstacle(self, model: Any, ids: torch.Tensor, config: Any, given: dict[str, Any]) -> str:
-        cache = given.get("cache", given.get("past_key_values"))
-        layers = getattr(cache, "layers", ())
         obstacles = {
             "transformers before 5 tells a pass over several tokens otherwise": (
-                not _IS_KNOWN_RELEASE
+                not IS_KNOWN_RELEASE
             ),
             "several prompts are answered at once": len(ids) != 1,
             "the answer is sampled": config.do_sample,
             "in any format but float32, rounding could change the answer": model.dtype
             is not torch.float32,
-            "steps of one token read copies of the weights": self._has_copies,
-            "its cache of keys and values cannot be shortened": not layers
-            or any(type(layer) is not DynamicLayer for layer in layers),
+            "steps of one token read copies of the weights": self._otherwise is not None,
+            "its cache of keys and values cannot be shortened": not keeps_every_token(
+                cache_of(given)
+            ),
         }
         return next((reason for reason, is_so in obstacles.items() if is_so), "")
-
-
-def lookup_for(opened: OpenedModel, options: GenerationOptions) -> Lookup | None:
-    """Return the loop that *options* ask for, or ``None`` for that of transformers."""
-    return Lookup(has_copies=opened.copies is not None) if options.prompt_lookup else None
 
 
 class _Loop:
     """The loop over one prompt."""
 
-    def __init__(self, model: Any, ids: torch.Tensor, processor: Any, criteria: Any) -> None:
-        self._model, self._ids = model, ids
-        self._processor, self._criteria = processor, criteria
+    def __init__(self, model: Any, writing: Writing) -> None:
+        self._model, self._writing = model, writing
         named = [getattr(model.config, name, None) for name in _VISION_TOKENS]
         never = [token for token in named if isinstance(token, int)]
-        self._past = Past(ids[0].tolist(), never)
+        self._past = Past(writing.ids[0].tolist(), never)
         self.report = LookedUp()
 
-    def write(self, config: Any, given: dict[str, Any]) -> torch.Tensor:
-        outputs = self._model._prefill(  # noqa: SLF001 - what `generate` itself begins with
-            self._ids, config, given, is_first_iteration=True
-        )
+    def write(self, given: dict[str, Any]) -> torch.Tensor:
+        outputs = self._writing.read_prompt(given)
         taken, goes_on = self._take(outputs.logits[0, -1:], [])
         most = 1
         while goes_on:
-            given = self._grown(given, outputs, taken)
-            room = config.max_length - self._ids.shape[1] - 1
-            guess = self._past.guess(min(most, room))
-            outputs = self._pass(guess, self._grown(given, outputs, len(guess)))
+            given = self._writing.grown(given, outputs, taken)
+            guess = self._past.guess(min(most, self._writing.room - 1))
+            grown = self._writing.grown(given, outputs, len(guess))
+            outputs = self._model(**self._writing.inputs(grown, guess), return_dict=True)
             taken, goes_on = self._take(outputs.logits[0, -len(guess) - 1 :], guess)
-            _shorten(outputs, self._ids.shape[1] - 1)
+            _shorten(outputs, self._writing.ids.shape[1] - 1)
             self._count(len(guess), taken - 1)
             most = min(2 * taken, _MOST_GUESSED)  # a guess that fails costs more, the longer it is
-        return self._ids
-
-    def _pass(self, guess: list[int], given: dict[str, Any]) -> Any:
-        asked = torch.cat([self._ids, self._ids.new_tensor([guess])], dim=1)
-        length = len(guess) + 1
-        inputs = self._model.prepare_inputs_for_generation(
-            asked, next_sequence_length=length, **given
-        )
-        if "logits_to_keep" in inputs:
-            inputs["logits_to_keep"] = length
-        return self._model(**inputs, return_dict=True)
+        return self._writing.ids
 
     def _take(self, logits: torch.Tensor, guess: list[int]) -> tuple[int, bool]:
         """Take tokens as far as the guess holds, and the one after; say whether to go on."""
         for place, row in enumerate(logits):
-            scores = self._processor(self._ids, row[None].to(torch.float32, copy=True))
-            token = scores.argmax(dim=-1)
-            self._ids = torch.cat([self._ids, token[:, None]], dim=1)
-            self._past.add(int(token))
-            if bool(self._criteria(self._ids, None).all()):
+            token = self._writing.choose(row)
+            self._past.add(token)
+            if self._writing.is_over():
                 return place + 1, False
-            if place < len(guess) and int(token) != guess[place]:
+            if place < len(guess) and token != guess[place]:
                 break
         return place + 1, True
-
-    def _grown(self, given: dict[str, Any], outputs: Any, tokens: int) -> dict[str, Any]:
-        """Return the arguments of the model for so many more tokens."""
-        grown = dict(given)
-        for _ in range(tokens):
-            grown = self._model._update_model_kwargs_for_generation(outputs, grown)  # noqa: SLF001
-        return grown
 
     def _count(self, guessed: int, accepted: int) -> None:
         self.report = attrs.evolve(
@@ -209,6 +187,5 @@ class _Loop:
 
 def _shorten(outputs: Any, length: int) -> None:
     """Forget keys and values past *length*: ``crop`` has changed what its argument means."""
-    cache = outputs.get("cache", outputs.get("past_key_values"))
-    for layer in cache.layers:
+    for layer in cache_of(outputs).layers:
         layer.keys, layer.values = layer.keys[:, :, :length], layer.values[:, :, :length]

@@ -31,6 +31,7 @@ from vlmcore.vlm.backends._quietly import quietly
 from vlmcore.vlm.backends._reuse import KeptWork
 from vlmcore.vlm.backends._steps import StepCopies
 from vlmcore.vlm.backends._weights import IncompleteError, load_by_ourselves, require_loadable
+from vlmcore.vlm.backends._writing import Copies
 from vlmcore.vlm.checkpoint import (
     PACK,
     Checkpoint,
@@ -104,7 +105,7 @@ class OpenedModel:
     attention: str
     supports_video: bool
     lazy: LazyWeights | None = None
-    copies: StepCopies | None = None
+    copies: Copies | None = None
     kept: KeptWork = attrs.field(factory=KeptWork)
     turn: threading.Lock = attrs.field(factory=threading.Lock)
 
@@ -210,7 +211,7 @@ def open_model(
     require_room(name, needed, device)
     with _one_at_a_time, quietly(), failures_named(name, needed, device):
         model, lazy = _load(folder, config, placement, device, dtype=dtype, kind=kind)
-        copies = StepCopies(model) if placement.decoding is Decoding.FLOAT16 else None
+        copies = _copies(model, name, placement.decoding)
     return OpenedModel(
         model=model,
         processor=processor,
@@ -224,6 +225,19 @@ def open_model(
     )
 
 
+def _copies(model: Any, name: str, decoding: Decoding) -> Copies | None:
+    match decoding:
+        case Decoding.AS_LOADED:
+            return None
+        case Decoding.FLOAT16:
+            return StepCopies(model)
+        case Decoding.COMPILED | Decoding.COMPILED_FLOAT16:
+            from vlmcore.vlm.backends._compiled import CompiledSteps  # noqa: PLC0415 - loads much
+
+            rounds = decoding is Decoding.COMPILED_FLOAT16
+            return CompiledSteps(model, name=name, rounds=rounds)
+
+
 def _checkpoint(name: str, folder: Path, placement: Placement) -> Checkpoint:
     if placement.weights is not WeightLoading.TRANSFORMERS and (folder / PACK).exists():
         return read_pack(name, folder)
@@ -232,7 +246,7 @@ def _checkpoint(name: str, folder: Path, placement: Placement) -> Checkpoint:
 
 def _needed(checkpoint: Checkpoint, dtype: torch.dtype, placement: Placement) -> int:
     needed = needed_bytes(checkpoint, dtype, placement.memory)
-    if placement.decoding is Decoding.FLOAT16:
+    if placement.decoding.copies:
         needed += needed_bytes(checkpoint, torch.float16, placement.memory)
     return min(needed, placement.weights_budget_bytes or needed)
 

@@ -16,7 +16,7 @@ from vlmcore.errors import (
     UnsupportedModelError,
 )
 from vlmcore.vlm.checkpoint import Checkpoint
-from vlmcore.vlm.placement import Attention, Decoding, Dtype, MemoryMode, Placement
+from vlmcore.vlm.placement import Attention, Dtype, MemoryMode, Placement
 
 __all__ = [
     "check_requirements",
@@ -95,9 +95,11 @@ def check_requirements(model: str, placement: Placement, device: torch.device) -
             raise MissingDependencyError("accelerate", "quantized")
     if placement.attention is Attention.FLASH_2:
         _check_flash_attention(model, placement, device)
-    if placement.decoding is Decoding.FLOAT16 and device.type != "cpu":
-        problem = f"decoding='float16' is for the CPU, and it would run on {device}; use dtype="
-        raise UnsupportedModelError(model, f"{problem}'float16'")
+    if placement.decoding.copies and device.type != "cpu":
+        asked = f"decoding={placement.decoding.value!r}"
+        instead = "dtype='float16', and cache=GenerationCache.STATIC, which is compiled there"
+        problem = f"{asked} is for the CPU, and it would run on {device}; use {instead}"
+        raise UnsupportedModelError(model, problem)
 
 
 def _check_flash_attention(model: str, placement: Placement, device: torch.device) -> None:
@@ -193,9 +195,10 @@ def require_copies(model: str, placement: Placement, dtype: torch.dtype) -> None
     Raises:
         UnsupportedModelError: If they are not.
     """
-    if placement.decoding is Decoding.FLOAT16 and dtype is not torch.float32:
+    if placement.decoding.copies and dtype is not torch.float32:
         loaded = str(dtype).removeprefix("torch.")
-        problem = f"decoding='float16' copies weights in float32, and these are in {loaded}"
+        asked = f"decoding={placement.decoding.value!r}"
+        problem = f"{asked} copies weights in float32, and these are in {loaded}"
         raise UnsupportedModelError(model, f"{problem}; use dtype='float32'")
 
 

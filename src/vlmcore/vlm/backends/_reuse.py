@@ -21,19 +21,13 @@ import transformers
 from vlmcore.limits import ReuseLimits
 from vlmcore.vlm.backends._conversation import OF_TEXT, ModelInputs
 from vlmcore.vlm.backends._kept import KeptBytes
+from vlmcore.vlm.backends._writing import CACHE, keeps_every_token
 from vlmcore.vlm.generation import GenerationCache, GenerationOptions
 from vlmcore.vlm.reuse import Reused, ReuseReport
 
 __all__ = ["KeptWork", "Turn"]
 
 _library: Any = transformers  # its annotations are partial
-# transformers has called the argument both, and warns where it is given the older name.
-_CACHE = (
-    "cache"
-    if "cache"
-    in inspect.signature(transformers.GenerationMixin.prepare_inputs_for_generation).parameters
-    else "past_key_values"
-)
 _PIXELS = {"image": "pixel_values", "video": "pixel_values_videos"}
 _VISION_TOKENS = ("image_token_id", "image_token_index", "video_token_id", "video_token_index")
 # Tokens that are always computed: a lone one would be taken for a step of the answer.
@@ -179,7 +173,7 @@ class Turn:
         known, length = self._longest_known()
         if known is None:
             self._kept.count(prefix_misses=1)
-            return {_CACHE: cache}
+            return {CACHE: cache}
         for index, (keys, values) in enumerate(known.layers):
             cache.update(keys[:, :, :length], values[:, :, :length], index)
         if known.rope_deltas is not None:
@@ -187,7 +181,7 @@ class Turn:
         self._known, self._is_extended = known, length == len(known.ids)
         self.reused = Reused(vision=bool(self._inputs.pictures), prefix_tokens=length)
         self._kept.count(prefix_hits=1, prefix_tokens=length)
-        return {_CACHE: cache}
+        return {CACHE: cache}
 
     def _longest_known(self) -> tuple[_Prefix | None, int]:
         """Find what begins most like this prompt, and has all its pictures in what it shares."""
@@ -238,8 +232,8 @@ def _whole_layers(cache: Any, length: int) -> list[tuple[torch.Tensor, torch.Ten
 
 def _can_be_shortened(model: Any) -> bool:
     """Whether each layer keeps every token, as one that slides or sums up does not."""
-    layers = _library.DynamicCache(config=model.config.get_text_config(decoder=True)).layers
-    return all(type(layer) is _library.cache_utils.DynamicLayer for layer in layers)
+    config = model.config.get_text_config(decoder=True)
+    return keeps_every_token(_library.DynamicCache(config=config))
 
 
 def _takes_vision_outputs(model: Any, kinds: list[str]) -> bool:

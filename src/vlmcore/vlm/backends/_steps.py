@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from vlmcore.vlm.backends._writing import write_plainly
+
 __all__ = ["StepCopies"]
 
 
@@ -24,6 +26,8 @@ class StepCopies:
     Args:
         model: A model of transformers in float32, on the CPU.
     """
+
+    write = staticmethod(write_plainly)  # the layers themselves read the copies
 
     def __init__(self, model: Any) -> None:
         modules = [*model.get_decoder().modules(), model.get_output_embeddings()]
