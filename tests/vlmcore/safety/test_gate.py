@@ -413,6 +413,14 @@ def test_a_last_command_more_than_a_step_from_every_level_is_what_the_refusal_na
     assert "reference_out_of_bounds" == refused.value.reason
 
 
+def test_a_switch_just_a_step_outside_comes_back_to_its_last_level() -> None:
+    """
+    It is forgiven by how little more than a step that is, as a jump between two levels would be.
+    """
+    notch = ActionDim(name="x", low=0.0, high=1.0, levels=(0.0, 1.0), max_step=1.0)
+    assert [1.0] == vetted([[1.0]], last_command=[2.0 + 1e-7], dims=(notch,))
+
+
 def test_hold_does_not_bring_a_switch_back_from_where_it_cannot_be() -> None:
     """
     To hold is to stay; the nearest level would be a motion that nobody asked for.
