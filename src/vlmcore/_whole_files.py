@@ -107,7 +107,7 @@ def remove_leftovers(names: Iterable[str]) -> None:
             for entry in entries:
                 part = _PART.fullmatch(entry.name)
                 if part and part[1] in known:
-                    os.unlink(entry.path)
+                    Path(entry.path).unlink()
 
 
 def _target(name: str) -> Path:

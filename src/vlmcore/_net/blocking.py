@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vlmcore._net.deadline import Deadline
 from vlmcore._net.steps import Dial, Receive, Send, Steps, Wait
@@ -94,6 +94,22 @@ class BlockingConnection:
                         yield step
             except OSError as error:
                 lost = error
+
+    def done(self, steps: Steps[Any, _Result], deadline: Deadline) -> _Result:
+        """
+        Do what a call says, and return what comes of it, without its news.
+
+        Raises:
+            Exception: As `run`.
+        """
+        results: list[_Result] = []
+
+        def run() -> Generator[Any, None, None]:
+            results.append((yield from self.run(steps, deadline)))
+
+        for _ in run():
+            pass
+        return results[0]
 
     def _dial(self, dial: Dial, deadline: Deadline) -> None:
         self._tcp.close()

@@ -14,6 +14,7 @@ class ExitCode(enum.IntEnum):
     INCOMPLETE = 1
     USAGE = 2
     NO_MODEL = 3
+    GATE = 3  # of the lab, where a model that cannot be loaded is a run that was not done
     NO_PACKAGE = 4
     UNSAFE = 5
     INTERRUPTED = 130

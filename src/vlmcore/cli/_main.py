@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import vlmcore
-from vlmcore.cli import actions, caption, catalog, describe, detect, doctor, weights
+from vlmcore.cli import actions, caption, catalog, describe, detect, doctor, lab, weights
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
@@ -66,6 +66,7 @@ def _run(words: list[str], load: LoadPredictor) -> int:
     catalog.add_command(commands)
     actions.add_command(commands)
     weights.add_command(commands)
+    lab.add_command(commands, load=load)
     doctor.add_command(commands, load=load)
     command = words[0] if words else "--help"
     # Foreign code is loaded when it may be meant, and not to describe an image.

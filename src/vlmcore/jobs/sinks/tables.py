@@ -59,8 +59,8 @@ def write_table(
 
     The columns are those of `CaptionRow`, with null where there is nothing. The captions of one
     prompt are the column ``caption``. Of several, a line of JSON has an object, ``captions``, and a
-    table of Parquet a column for each, ``caption_NAME``: `datasets` refuses tables with a map. So it
-    is with what JSON was asked for says: ``value`` or ``values``; in Parquet these are JSON as
+    table of Parquet a column for each, ``caption_NAME``: `datasets` refuses tables with a map. So
+    it is with what JSON was asked for says: ``value`` or ``values``; in Parquet these are JSON as
     text, as rows may differ.
 
     Args:

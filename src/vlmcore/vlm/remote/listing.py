@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import ssl
-from collections.abc import Generator
-from contextlib import closing
 
-from vlmcore._net.blocking import BlockingConnection
-from vlmcore._net.deadline import Deadline
-from vlmcore._net.http_parts import Head
-from vlmcore._net.steps import Dial, Receive, Send, Steps
 from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError
 from vlmcore.vlm.remote._fields import items, text
+from vlmcore.vlm.remote._getting import get
 from vlmcore.vlm.remote._making import make_terms
 from vlmcore.vlm.remote._reading import BadAnswerError, RefusedError
 from vlmcore.vlm.remote._refusals import refusal_in, refusal_of
@@ -75,59 +71,8 @@ def list_models(
         tls=tls,
         limits=None,
     )
-    with closing(BlockingConnection(terms.server.tls)) as connection:
-        return _returned(connection.run(_steps(terms), Deadline(timeout_s)))
-
-
-def _returned(running: Generator[str, None, tuple[str, ...]]) -> tuple[str, ...]:
-    names: list[str] = []
-
-    def run() -> Generator[str, None, None]:
-        names.extend((yield from running))
-
-    for _ in run():
-        pass
-    return tuple(names)
-
-
-def _steps(terms: Terms) -> Steps[str, tuple[str, ...]]:
-    server, is_asked = terms.server, False
-    try:
-        yield Dial(endpoint=server.endpoint, only_public=server.only_public)
-        is_asked = True
-        return (yield from _asked(terms))
-    except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
-        problem = terms.translated(error, is_asked=is_asked)
-    raise problem
-
-
-def _asked(terms: Terms) -> Steps[str, tuple[str, ...]]:
-    http = terms.new_exchange()
-    yield Send(
-        http.request(
-            host=terms.server.endpoint.host_header,
-            method="GET",
-            target=f"{terms.server.base}{_PATH}",
-            headers=terms.headers(),
-        )
-    )
-    status, body = 200, bytearray()
-    while not http.is_done:
-        data = yield Receive()
-        assert data is not None
-        for part in http.feed(data):
-            if isinstance(part, Head):
-                status = part.status
-            else:
-                body += part
-                _require_small(terms, len(body))
-    return _names(terms, status, bytes(body))
-
-
-def _require_small(terms: Terms, size: int) -> None:
-    most = terms.limits.max_event_bytes
-    if size > most:
-        raise BadAnswerError(f"max_event_bytes: got {size}, limit is {most}")
+    target = f"{terms.server.base}{_PATH}"
+    return get(terms, target, functools.partial(_names, terms), timeout_s=timeout_s)
 
 
 def _names(terms: Terms, status: int, body: bytes) -> tuple[str, ...]:
