@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from vlmcore._parquet_pages import pages
 from vlmcore.errors import EpisodeError
 from vlmcore.limits import DatasetLimits
 from vlmcore.rollout._episode_paths import open_file, shown
 from vlmcore_robotics.datasets._columns import Column, ColumnKind
-from vlmcore._parquet_pages import pages
 
 __all__ = ["ParquetReader", "ParquetWriter", "write_tasks"]
 
