@@ -36,6 +36,7 @@ class Calls(Closing):
         in_flight: Calls at once at most, for a model behind a server.
         patience_s: How long a server may be away.
         wake: Is called when there is something to `collect`.
+        stop: Once set, no call is begun any more, whoever was about to.
         clock: The time, in seconds.
     """
 
@@ -46,6 +47,7 @@ class Calls(Closing):
         in_flight: int,
         patience_s: float,
         wake: Callable[[], None],
+        stop: threading.Event | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
@@ -53,6 +55,7 @@ class Calls(Closing):
         self._threads = in_flight if model.is_served else 1
         self._patience_s = patience_s
         self._wake = wake
+        self._stop = stop or threading.Event()
         self._clock = clock
         self._pool: ThreadPoolExecutor | None = None
         self._predictor: Predictor | None = None
@@ -130,6 +133,8 @@ class Calls(Closing):
         return found
 
     def _ask(self, questions: list[Question]) -> list[Asked]:
+        if self._stop.is_set():  # sooner than the loop, which takes back what was not begun
+            return [Asked(question=question, answer=None) for question in questions]
         with self._loading:
             if self._predictor is None:
                 self._predictor = self._model.open()

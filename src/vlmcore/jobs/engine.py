@@ -71,6 +71,7 @@ class Engine:
         is_surveyed: bool,
     ) -> None:
         self._plan = plan
+        self._marks = plan.marks  # they are digests: not worked out for each image again
         self._books = books
         self._tally = tally
         self._stop = stop
@@ -90,7 +91,11 @@ class Engine:
         self._asked_with: dict[Same, str] = {}
         self._choices = Choices(plan, journal, books)
         self._calls = Calls(
-            model, in_flight=plan.in_flight, patience_s=plan.patience_s, wake=self._ahead.wake
+            model,
+            in_flight=plan.in_flight,
+            patience_s=plan.patience_s,
+            wake=self._ahead.wake,
+            stop=stop,
         )
         self._keeps_each_batch = not model.is_served
 
@@ -197,7 +202,7 @@ class Engine:
                 return
         self._images[key] = image
         questions, refused = questions_about(
-            seen, self._plan.prompts, self._plan.marks, without=image.answers.keys()
+            seen, self._plan.prompts, self._marks, without=image.answers.keys()
         )
         for answer in refused:
             self._books.answered(key, digest, answer)
