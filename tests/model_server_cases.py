@@ -41,7 +41,7 @@ class ScriptedModelServer:
     Answers each request with the next script; the last one stays. Connections are kept.
     """
 
-    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self.reads_first_body = True
         self.scripts = list(scripts)
         self.asked: list[Asked] = []
@@ -51,7 +51,7 @@ class ScriptedModelServer:
         self._tls = tls
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=256)
         self.port: int = self._listener.getsockname()[1]
         self._threads: list[threading.Thread] = []
         self._open: set[socket.socket] = set()

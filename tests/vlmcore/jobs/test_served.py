@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import base64
+import multiprocessing
+import os
+import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +19,15 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 from caption_cases import Opened, caption, captions, draw, draw_many
-from model_server_cases import HANG_UP, QUICK, Asked, answers, refuses, serving
+from model_server_cases import (
+    HANG_UP,
+    QUICK,
+    Asked,
+    ScriptedModelServer,
+    answers,
+    refuses,
+    serving,
+)
 from vlmcore.errors import ModelServerKeyError, ModelServerUnavailableError
 from vlmcore.jobs import JobProgress, Result
 from vlmcore.jobs import _calls as calls
@@ -95,6 +109,56 @@ def test_a_server_that_dies_and_comes_back_is_waited_for(tmp_path: Path) -> None
     assert 20 == len(captions(tmp_path))
     assert {""} < told
     assert all(each.startswith("the server, which is away for ") for each in told - {""})
+
+
+def _serve_until_killed(told: Connection, port: int, answered: int) -> None:
+    """Answer a few questions, and die over the next as a process does that ran out of memory."""
+
+    def die(_asked: Asked) -> Iterable[bytes]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return []
+
+    server = ScriptedModelServer(*[SAYS] * answered, die, port=port)
+    told.send(server.port)
+    told.recv()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signals")
+def test_a_server_whose_process_is_killed_and_started_again_on_its_port_is_found_again(
+    tmp_path: Path,
+) -> None:
+    """
+    Connections that were open are gone, and for a while nothing listens: no image fails for that.
+    """
+    draw_many(tmp_path, 20)
+    ours, theirs = multiprocessing.Pipe()
+    context = multiprocessing.get_context("forkserver")
+    processes: list[BaseProcess] = []
+
+    def start(port: int, answered: int) -> int:
+        processes.append(
+            context.Process(target=_serve_until_killed, args=(theirs, port, answered), daemon=True)
+        )
+        processes[-1].start()
+        assert ours.poll(60)
+        return int(ours.recv())
+
+    def progress(told: JobProgress) -> None:
+        if told.waiting_for and len(processes) == 1:
+            processes[0].join(60)
+            assert -signal.SIGKILL == processes[0].exitcode
+            start(port, 99)
+
+    port = start(0, 7)
+    try:
+        url = f"http://localhost:{port}/v1"
+        report = caption(tmp_path, at(url), in_flight=4, progress=progress, patience_s=60.0)
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+    assert (2, 20, 0) == (len(processes), report.counts[Result.CAPTIONED], report.failed)
+    assert 20 == len(captions(tmp_path))
 
 
 def test_a_server_that_stays_away_ends_the_job(tmp_path: Path) -> None:
