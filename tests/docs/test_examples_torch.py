@@ -110,7 +110,7 @@ def test_the_examples_of_a_page_run(
     From the top to the bottom of a page, in one namespace and in one folder, where there is what a
     checkout has; ``SCENE`` is a picture that is there, and ``CLIP`` a video.
     """
-    for name in ("README.md", "src"):
+    for name in ("README.md", "bench", "src"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     document = SYBIL.parse(page)

@@ -31,7 +31,7 @@ def mean_quality(samples: Sequence[ScoredSample]) -> dict[str, float | None]:
 
 def artifact_figures(artifact: Artifact) -> list[dict[str, Any]]:
     """Make figures of each target and case of a run, as plain values of JSON."""
-    made = []
+    made, cases = [], [case["name"] for case in artifact.start.suite["cases"]]
     for target in artifact.start.identity.targets:
         scored = [each for each in artifact.samples if each.sample.target == target.name]
         samples = [each.sample for each in scored]
@@ -55,7 +55,8 @@ def artifact_figures(artifact: Artifact) -> list[dict[str, Any]]:
                             if case in found
                         },
                     }
-                    for case in quality
+                    for case in cases
+                    if case in quality
                 },
             }
         )

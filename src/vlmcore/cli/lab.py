@@ -292,8 +292,9 @@ def _verify(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
         elif found.is_verified:
             terminal.line(f"{path}: verified, sha256 {found.sha256}")
         elif found.artifact is not None:
-            count = len(found.artifact.unknown)
-            terminal.line(f"{path}: as it was written, sha256 {found.sha256}; {count} unknown")
+            terminal.line(f"{path}: as it was written, sha256 {found.sha256}")
+            for place, why in found.artifact.unknown.items():
+                terminal.line(f"  unknown: {place}: {why}")
         if not found.is_sound:
             code = ExitCode.INCOMPLETE
             edits = tuple((edit.place, edit.problem) for edit in found.edits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -128,8 +129,11 @@ class CompiledSteps:
             if not apart < (_NEAR if self._is_exact else _NEAR_ROUNDED):  # it may be no number
                 told = f"{asked}: its steps would tell of other tokens (logits {apart:.2g} apart)"
                 raise UnsupportedModelError(name, f"{told}; use another decoding")
-            for length in (2, _SHORTEST):
-                _generate(model, length, self.write)
+            with warnings.catch_warnings():
+                # PyTorch imports parts of its own here that it calls deprecated.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                for length in (2, _SHORTEST):
+                    _generate(model, length, self.write)
         except RuntimeError as error:
             inner = getattr(error, "inner_exception", error)
             said = (str(inner).strip() or type(inner).__name__).splitlines()[0]

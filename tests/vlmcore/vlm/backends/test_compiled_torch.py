@@ -20,8 +20,6 @@ from vlmcore.vlm.placement import Decoding, Dtype, Placement, WeightLoading
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.sources import resolve_model
 
-# PyTorch imports parts of its own that it calls deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
 COMPILED = Placement(device="cpu", decoding=Decoding.COMPILED)
 ROUNDED = Placement(device="cpu", decoding=Decoding.COMPILED_FLOAT16)
 SHORT = GenerationOptions(max_new_tokens=12, stop_on_repetition=False)
