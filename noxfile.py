@@ -49,6 +49,7 @@ LEROBOT_NEEDS = (
     "tqdm",
 )
 ATHERIS = "atheris==3.0.0"
+AXE = "axe-core@4.14.1"
 FLASHPACK = "flashpack==0.4.5"  # the golden files are written by it
 SAMPLE = "src/vlmcore/embedded/samples/scene-1.png"
 
@@ -153,6 +154,20 @@ def rerun(session: nox.Session) -> None:
     """Export an episode to Rerun, and read the recording back; no other session installs it."""
     install(session, "tests", extras="rerun,testing")
     session.run("pytest", "tests/vlmcore/rollout/test_episode_rerun.py", *session.posargs)
+
+
+@nox.session(default=False)
+def lab_report(session: nox.Session) -> None:
+    """Open a report of the speed lab in chromium, and try it with axe-core, which npm brings."""
+    for tool in ("chromium", "npm"):
+        if shutil.which(tool) is None:
+            session.skip(f"needs {tool} on the PATH")
+    install(session, "tests", extras="lab,testing")
+    with session.chdir(session.create_tmp()):
+        session.run("npm", "pack", "--silent", AXE, external=True)
+        session.run("tar", "-xzf", f"{AXE.replace('@', '-')}.tgz", external=True)
+        axe = str(Path("package/axe.min.js").resolve())
+    session.run("pytest", "tests/vlmcore/lab/test_report_browser.py", env={"AXE_CORE": axe})
 
 
 @nox.session(default=False)

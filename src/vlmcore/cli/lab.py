@@ -28,6 +28,7 @@ from vlmcore.lab.matching import WHAT
 from vlmcore.lab.measuring import Measured, measure_suite
 from vlmcore.lab.opening import TargetChoice
 from vlmcore.lab.recovery import finish_journal
+from vlmcore.lab.reporting import write_report
 from vlmcore.lab.suite_files import read_suite
 from vlmcore.lab.verdicts import Rules, Verdict
 from vlmcore.lab.verifying import read_artifact, verify_artifact
@@ -84,6 +85,17 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
     add_plan_words(run, runs=5)
     _add_compare(inner, load)
     _add_verify(inner)
+    report = add_parser(
+        inner,
+        "report",
+        work=_report,
+        summary="write one page of HTML about artifacts, which are verified first",
+        epilog="",
+        incomplete="an artifact was edited or cannot be read, or the page cannot be written",
+    )
+    report.add_argument("artifacts", nargs="+", metavar="ARTIFACT", help="a .json file")
+    report.add_argument("-o", "--output", required=True, metavar="FILE", help="an .html file")
+    report.add_argument("--title", default="Speed lab", metavar="TEXT", help="(default: Speed lab)")
     recover = add_parser(
         inner,
         "recover",
@@ -300,6 +312,12 @@ def _verify(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
             edits = tuple((edit.place, edit.problem) for edit in found.edits)
             terminal.complain(f"vlmcore: {ArtifactTamperedError(path, edits)}")
     return code
+
+
+def _report(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
+    write_report(arguments.artifacts, arguments.output, title=arguments.title)
+    terminal.note(f"wrote {arguments.output}")
+    return ExitCode.DONE
 
 
 def _recover(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
