@@ -32,10 +32,10 @@ from vlmcore.vlm.remote.tracing import TracedServer
 __all__ = ["OpenedTarget", "TargetChoice", "open_target"]
 
 _LOADING = ("device", "dtype", "memory", "attention", "weights", "decoding", "revision")
-_ANSWERING: Mapping[str, Callable[[str], Any]] = {
-    "cache": GenerationCache,
-    "matmul_precision": MatmulPrecision,
-    "prompt_lookup": lambda word: _switch("prompt_lookup", word),
+_ANSWERING: Mapping[str, Mapping[str, Any]] = {
+    "cache": {each.value: each for each in GenerationCache},
+    "matmul_precision": {each.value: each for each in MatmulPrecision},
+    "prompt_lookup": {"true": True, "false": False},
 }
 _SENDING = ("picture_format", "picture_quality")
 
@@ -157,7 +157,9 @@ def open_target(
         )
     loading = {name: value for name, value in choice.options.items() if name in _LOADING}
     answering = {
-        name: _chosen(name, value) for name, value in choice.options.items() if name in _ANSWERING
+        name: _member(name, value, _ANSWERING[name])
+        for name, value in choice.options.items()
+        if name in _ANSWERING
     }
     predictor = load(choice.model, reuse=keeps, **loading)
     info = predictor.info
@@ -258,7 +260,9 @@ def _rules(choice: TargetChoice) -> PictureRules:
     said: dict[str, Any] = {}
     if "picture_format" in choice.options:
         said["format"] = _member(
-            "picture_format", choice.options["picture_format"].upper(), ImageFormat.__members__
+            "picture_format",
+            choice.options["picture_format"],
+            {"jpeg": ImageFormat.JPEG, "png": ImageFormat.PNG},
         )
     if "picture_quality" in choice.options:
         quality = choice.options["picture_quality"]
@@ -268,24 +272,11 @@ def _rules(choice: TargetChoice) -> PictureRules:
     return PictureRules(**said)
 
 
-def _chosen(option: str, word: str) -> Any:
-    try:
-        return _ANSWERING[option](word)
-    except ValueError:
-        kind: Any = _ANSWERING[option]
-        expected = ", ".join(repr(member.value) for member in kind)
-        raise ContractError(option, f"got {word!r:.80}, expected one of {expected}") from None
-
-
 def _member(option: str, word: str, members: Mapping[str, Any]) -> Any:
     if word not in members:
-        expected = ", ".join(member.lower() for member in members)
+        expected = ", ".join(members)
         raise ContractError(option, f"got {word!r:.80}, expected one of {expected}")
     return members[word]
-
-
-def _switch(option: str, word: str) -> bool:
-    return bool(_member(option, word, {"true": True, "false": False}))
 
 
 def _document(text: str | None) -> Any:
