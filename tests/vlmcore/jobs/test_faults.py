@@ -65,6 +65,12 @@ def _interruptible(folder: Path, pipe: Connection) -> None:
             pipe.send(("stopped", report.was_stopped))
 
 
+def heard(pipe: Connection) -> object:
+    """Take what the other process says, which it has a minute for."""
+    assert pipe.poll(60), "nothing was said for a minute"
+    return pipe.recv()
+
+
 @contextmanager
 def interruptible(folder: Path) -> Iterator[tuple[int, Connection]]:
     """Run a job in a process that has been asked about an image, and waits."""
@@ -72,8 +78,9 @@ def interruptible(folder: Path) -> Iterator[tuple[int, Connection]]:
     context = multiprocessing.get_context("forkserver")
     child = context.Process(target=_interruptible, args=(folder, theirs))
     child.start()
+    theirs.close()  # so that a child that dies is heard
     try:
-        assert "asked" == ours.recv()
+        assert "asked" == heard(ours)
         assert child.pid is not None
         yield child.pid, ours
         child.join(60)
@@ -91,9 +98,9 @@ def test_ctrl_c_ends_a_job_after_the_batch_in_flight(tmp_path: Path) -> None:
     draw_many(tmp_path, 5)
     with interruptible(tmp_path) as (process, pipe):
         os.kill(process, signal.SIGINT)
-        assert "stopping" == pipe.recv()
+        assert "stopping" == heard(pipe)
         pipe.send("go on")
-        assert ("stopped", True) == pipe.recv()
+        assert ("stopped", True) == heard(pipe)
     assert ["00000"] == list(captions(tmp_path))
     assert {4, 1} == {each for each in caption(tmp_path).counts.values() if each}
 
@@ -106,13 +113,13 @@ def test_a_second_ctrl_c_ends_a_job_at_once(tmp_path: Path) -> None:
     draw_many(tmp_path, 5)
     with interruptible(tmp_path) as (process, pipe):
         os.kill(process, signal.SIGINT)
-        assert "stopping" == pipe.recv()
+        assert "stopping" == heard(pipe)
         os.kill(process, signal.SIGINT)
         pipe.send("go on")  # a thread that is asking cannot be ended from outside
-        said = pipe.recv()
+        said = heard(pipe)
         if said == "asked":  # the thread was sooner than the signal
             pipe.send("go on")
-            said = pipe.recv()
+            said = heard(pipe)
         assert "interrupted" == said
     report = caption(tmp_path)
     assert (5, 0) == (report.total, report.failed)
