@@ -54,6 +54,8 @@ def _interruptible(folder: Path, pipe: Connection) -> None:
         pipe.recv()
         return echo(prompt)
 
+    # A runner in the background is told to ignore Ctrl-C, and so would this process be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with stopped_by_interrupt(lambda: pipe.send("stopping")) as stop:
         try:
             report = caption_images(
