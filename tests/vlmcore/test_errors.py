@@ -179,6 +179,8 @@ EXAMPLES = [
         "stale: observed_at_s: got 2 s ago, expected at most 1 s; all kept",
     ),
     (WeightsError("w", "does not exist"), "w: does not exist"),
+    (WeightsError("w\n", "does not exist"), r"w\n: does not exist"),
+    (WeightsError("", "is no path"), "'': is no path"),
     (CorruptWeightsError("w", "got no footer"), "w: got no footer"),
     (WeightChecksumError("w", ("a",)), "w: got other bytes than the manifest's in 'a'"),
     (

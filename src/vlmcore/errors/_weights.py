@@ -31,7 +31,7 @@ class WeightsError(VlmcoreError):
         self.problem = problem
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.problem}"
+        return f"{_on_one_line(self.path)}: {self.problem}"
 
 
 class CorruptWeightsError(WeightsError, ValueError):
@@ -137,6 +137,11 @@ class WeightsBudgetError(WeightsError, MemoryError):
         self.args = (path, problem, needed_bytes, available_bytes)
         self.needed_bytes = needed_bytes
         self.available_bytes = available_bytes
+
+
+def _on_one_line(path: str) -> str:
+    """Name a path that somebody else may have chosen, without what controls a terminal."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in path) or "''"
 
 
 def _listed(what: str, names: tuple[str, ...]) -> list[str]:

@@ -192,10 +192,11 @@ def lay_out_safetensors(
         metadata: What goes under ``__metadata__``, if anything.
 
     Raises:
-        ContractError: If safetensors has no word for a dtype: complex32, complex128; or keeps the
-            name for itself: ``__metadata__``.
+        ContractError: If a name would not be read again, or safetensors keeps it for itself,
+            ``__metadata__``; or it has no word for a dtype: complex32, complex128.
     """
     for spec in tensors:
+        _entry(spec, 0)  # what cannot be read again is said before names are sorted and encoded
         if spec.name == METADATA:
             raise ContractError("name", f"got {METADATA!r}, which safetensors keeps for itself")
         if spec.dtype.safetensors is None:

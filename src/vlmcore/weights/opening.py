@@ -171,6 +171,8 @@ def open_files(path: str | os.PathLike[str], *, limits: WeightLimits | None = No
     """
     limits = limits or WeightLimits()
     shown = os.fspath(path)
+    if not shown:  # which Python takes for the folder that the process happens to be in
+        raise WeightsError(shown, "is no path, expected that of a file or a folder")
     opener = _Opener(limits)
     try:
         with _said_of(shown):

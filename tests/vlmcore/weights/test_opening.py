@@ -17,7 +17,7 @@ from vlmcore.weights.dtypes import DType
 from vlmcore.weights.index import WeightFormat
 from vlmcore.weights.opening import open_files
 from vlmcore.weights.ranges import FileRange, RangeReader
-from vlmcore.weights.writing import write_safetensors
+from vlmcore.weights.writing import write_pack, write_safetensors
 
 
 def pack_bytes() -> bytes:
@@ -210,12 +210,30 @@ def test_what_is_refused_leaves_no_file_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "nowhere/m.flashpack"])
-def test_what_is_no_path_is_an_error_of_ours(path: str) -> None:
+def test_what_is_no_path_is_an_error_of_ours(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    Not one of Python's.
+    Not one of Python's; and an empty path does not open what lies where the process happens to be.
     """
+    write_pack({"a": np.ones(1, np.float32)}, tmp_path / "m.flashpack")
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(WeightsError):
         open_files(path)
+
+
+def test_a_file_that_a_stranger_named_controls_no_terminal(tmp_path: Path) -> None:
+    """
+    The error is one line of characters, though the folder has a name of several in it.
+    """
+    try:
+        (tmp_path / "x\x1b[31m\nm: is fine.flashpack").write_bytes(b"no pack")
+    except OSError:
+        pytest.skip("no such names here")
+    with pytest.raises(WeightsError) as caught:
+        open_files(tmp_path)
+    assert str(caught.value).isprintable()
+    assert r"x\x1b[31m\nm: is fine.flashpack" in str(caught.value)
 
 
 def write_tied(folder: Path, notes: dict[str, dict[str, str]], metadata: object = None) -> Path:

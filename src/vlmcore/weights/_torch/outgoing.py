@@ -27,8 +27,9 @@ def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
     """
     if tensor.is_meta:
         raise ContractError("device", "got meta, expected a device that holds numbers")
-    if tensor.layout is not torch.strided or tensor.is_quantized:
-        raise ContractError("layout", f"got {tensor.layout}, expected a plain tensor")
+    if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+        kind = "quantized, " if tensor.is_quantized else "nested, " if tensor.is_nested else ""
+        raise ContractError("layout", f"got {kind}{tensor.layout}, expected a plain tensor")
     return TensorSpec(name, DType.of(tensor.dtype), tuple(tensor.shape))
 
 
