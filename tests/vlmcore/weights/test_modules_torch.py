@@ -485,6 +485,23 @@ def test_views_are_of_the_cpu_only() -> None:
     assert Way.COPY is modules._way(None, torch.device("cuda"))
 
 
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_whole_numbers_are_no_weight_that_has_a_gradient(tmp_path, device) -> None:
+    """
+    Found with all dtypes, before the first is read; a frozen weight may be whole numbers.
+    """
+    save_file({"weight": torch.ones(2, 2, dtype=torch.int32)}, tmp_path / "w.safetensors")
+    module = nn.Linear(2, 2, bias=False, device=device)
+    before = module.weight
+
+    with pytest.raises(WeightMismatchError, match="got int32, expected float32"):
+        load_into(module, tmp_path / "w.safetensors", dtype="file")
+    assert before is module.weight
+
+    load_into(module.requires_grad_(False), tmp_path / "w.safetensors", dtype="file")
+    assert [[1, 1], [1, 1]] == module.weight.tolist()
+
+
 def test_a_dtype_that_is_none_is_refused(tied) -> None:
     """
     Whole numbers are no dtype for weights, and neither are words of nobody's.

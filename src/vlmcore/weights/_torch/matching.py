@@ -134,7 +134,8 @@ def match(
     pairs = []
     for target, (entry, *copies) in found:
         dtype = chosen(torch_dtype(entry.dtype), target.tensor.dtype)
-        if dtype is None or any(copy.dtype != entry.dtype for copy in copies):
+        is_other = any(copy.dtype != entry.dtype for copy in copies)
+        if dtype is None or is_other or not _may_hold(target, dtype):
             faults.append(_dtype_fault(target, entry))
         else:
             pairs.append(Pair(target=target, entry=entry, dtype=dtype, copies=tuple(copies)))
@@ -300,6 +301,12 @@ def _shape_faults(target: Target, entries: list[TensorEntry]) -> list[tuple[str,
         for entry in entries
         if entry.shape != expected
     ]
+
+
+def _may_hold(target: Target, dtype: torch.dtype) -> bool:
+    """Only numbers that change smoothly have gradients."""
+    is_smooth = dtype.is_floating_point or dtype.is_complex
+    return target.is_buffer or is_smooth or not target.tensor.requires_grad
 
 
 def _dtype_fault(target: Target, entry: TensorEntry) -> tuple[str, str]:
