@@ -285,3 +285,65 @@ def test_a_pack_takes_no_more_memory_than_some_pieces(tmp_path: Path) -> None:
     done = run(small, tmp_path / "m.flashpack", "whole")
     assert 0 == done.returncode, done.stderr
     assert int(done.stdout) < 96 << 10
+
+
+FULL = """
+import pathlib, sys
+from vlmcore.errors import WeightsError
+from vlmcore.weights.packing import pack
+disk, small, large = map(pathlib.Path, sys.argv[1:])
+target, other = disk / "m.flashpack", disk / "other"
+pack(small, target)
+before = {path: path.read_bytes() for path in disk.iterdir()}
+def fill(done, total):
+    if done > total // 2 and not other.exists():
+        with other.open("wb", buffering=0) as file:
+            try:
+                while file.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+try:
+    pack(large, target, progress=fill)
+except WeightsError as error:
+    print(error)
+other.unlink()
+assert before == {path: path.read_bytes() for path in disk.iterdir()}
+"""
+MOUNTED = 'mount -t tmpfs -o size=6m none "$1" && exec "$0" -c "$2" "$1" "$3" "$4"'
+
+
+def may_mount() -> bool:
+    """Say whether this system lets a process have a small disk of its own."""
+    command = ["unshare", "-Urm", "mount", "-t", "tmpfs", "none", "/mnt"]
+    try:
+        return 0 == subprocess.run(command, capture_output=True, check=False).returncode
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not may_mount(), reason="no small disk can be had here")
+def test_a_disk_that_others_fill_meanwhile_leaves_the_old_pack_as_it_was(tmp_path: Path) -> None:
+    """
+    There was room when the pack was begun; the error says what happened, and is no SIGBUS.
+    """
+    words = [tmp_path, FULL, GOLDEN / "one-dtype.safetensors", EMBEDDED]
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", MOUNTED, sys.executable, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert 0 == done.returncode, done.stderr
+    assert f"{tmp_path}/m.flashpack: No space left on device\n" == done.stdout
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
+def test_a_pack_is_as_readable_as_any_new_file(tmp_path: Path) -> None:
+    """
+    And not for its owner only, as upstream's are.
+    """
+    (tmp_path / "any").touch()
+    pack(GOLDEN / "one-dtype.safetensors", tmp_path / "m.flashpack")
+    assert 1 == len({path.stat().st_mode for path in tmp_path.iterdir()})
