@@ -485,6 +485,28 @@ def test_views_are_of_the_cpu_only() -> None:
     assert Way.COPY is modules._way(None, torch.device("cuda"))
 
 
+@pytest.mark.parametrize("way", list(Way)[:2])
+def test_progress_is_of_the_whole_though_some_of_it_is_converted(tmp_path, way) -> None:
+    """
+    What is converted and what is not are read one after the other; the bytes are told once.
+    """
+    written = {"f": torch.ones(300, 700, dtype=torch.bfloat16), "i": torch.arange(50_000)}
+    save_file(written, tmp_path / "w.safetensors")
+    told: list[tuple[int, int]] = []
+
+    load_tensors(
+        tmp_path / "w.safetensors",
+        dtype="float32",
+        way=way,
+        budget=SMALL,
+        progress=lambda done, total: told.append((done, total)),
+    )
+
+    assert {820_000} == {total for _, total in told}
+    assert 820_000 == told[-1][0]
+    assert sorted(told) == told
+
+
 @pytest.mark.parametrize("device", ["cpu", "meta"])
 def test_whole_numbers_are_no_weight_that_has_a_gradient(tmp_path, device) -> None:
     """

@@ -56,7 +56,7 @@ def staged(path: Path, **options):
     with open_files(path) as files:
         how = Reading(files=files, device=torch.device("cpu"), way=Way.COPY, budget=TINY, **options)
         dtypes = {name: getattr(torch, entry.dtype.value) for name, entry in files.index.items()}
-        return how._staged(dtypes)
+        return how._staged(dtypes, how.progress)
 
 
 def test_what_goes_by_way_of_staging_memory_comes_bit_by_bit(checkpoint) -> None:

@@ -97,16 +97,21 @@ class Reading:
             name for name, entry in entries.items() if torch_dtype(entry.dtype) == wanted[name]
         ]
         if self.device.type != "cpu":
-            return self._staged(wanted)
+            return self._staged(wanted, self.progress)
         if self.way is Way.VIEWS or len(plain) == len(wanted):
-            return self._on_host(wanted)
-        tensors, report = self._on_host({name: wanted[name] for name in plain})
+            return self._on_host(wanted, self.progress)
+        total = sum(entry.nbytes for entry in entries.values())
+        tensors, report = self._on_host(
+            {name: wanted[name] for name in plain}, _of_whole(self.progress, 0, total)
+        )
         others = {name: wanted[name] for name in wanted.keys() - set(plain)}
-        converted, more = self._staged(others)
+        converted, more = self._staged(
+            others, _of_whole(self.progress, report.payload_bytes, total)
+        )
         return {**tensors, **converted}, _both(report, more)
 
     def _on_host(
-        self, wanted: Mapping[str, torch.dtype]
+        self, wanted: Mapping[str, torch.dtype], progress: Progress | None
     ) -> tuple[dict[str, torch.Tensor], LoadReport]:
         with read_weights(
             self.files,
@@ -115,7 +120,7 @@ class Reading:
             verification=self.verification,
             manifest=self.manifest,
             budget=self.budget,
-            progress=self.progress,
+            progress=progress,
             cancel=self.cancel,
         ) as weights:
             tensors = {
@@ -127,7 +132,7 @@ class Reading:
             return tensors, weights.report
 
     def _staged(
-        self, wanted: Mapping[str, torch.dtype]
+        self, wanted: Mapping[str, torch.dtype], progress: Progress | None
     ) -> tuple[dict[str, torch.Tensor], LoadReport]:
         """Read into staging memory, and copy out of it meanwhile."""
         since = time.perf_counter()
@@ -149,7 +154,7 @@ class Reading:
                     place(chunk, slot, flat)
                 checks.note(chunk, slot)
                 done += sum(piece.stop - piece.start for piece in chunk.pieces)
-                self._tell(done, payload)
+                self._tell(progress, done, payload)
         self.files.check_unchanged()
         checks.finish(self.files.path)
         report = LoadReport(
@@ -191,11 +196,18 @@ class Reading:
             problem = f"needs {in_gib(needed)} on {self.device}, and they are not free there"
             raise WeightsBudgetError(self.files.path, problem, needed, 0) from error
 
-    def _tell(self, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(done, total)
+    def _tell(self, progress: Progress | None, done: int, total: int) -> None:
+        if progress is not None:
+            progress(done, total)
         if self.cancel is not None and self.cancel.cancelled:
             raise WeightsCancelledError(self.files.path, done, total)
+
+
+def _of_whole(progress: Progress | None, before: int, total: int) -> Progress | None:
+    """Tell of a part, which comes after *before* bytes, as of the *total* that there is."""
+    if progress is None:
+        return None
+    return lambda done, _: progress(before + done, total)
 
 
 def _both(one: LoadReport, other: LoadReport) -> LoadReport:
