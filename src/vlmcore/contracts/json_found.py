@@ -11,7 +11,9 @@ __all__ = ["FoundJson", "find_json"]
 _OPENING = re.compile(r"[\[{]")
 # Inside brackets: a bracket, a whole text, or a quotation mark that none closes.
 _INSIDE = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*"|"', re.DOTALL)
-_FENCE = re.compile(r"```[ \t]*\w*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_FENCE_OPENS = re.compile(r"```[ \t]*\w*[ \t]*\r?\n")
+# A text that is closed on its line, as all of JSON are, may have a fence in it that closes nothing.
+_IN_FENCE = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|```')
 _CLOSES = {"]": "[", "}": "{"}
 
 
@@ -45,10 +47,25 @@ def find_json(text: str) -> FoundJson:
         >>> find_json('[{"a": 1}, {"a"')
         FoundJson(parts=('{"a": 1}',), is_cut=True)
     """
-    fenced = [] if text.lstrip().startswith(("[", "{")) else _FENCE.findall(text)
+    fenced = [] if text.lstrip().startswith(("[", "{")) else _fenced(text)
     found = [_balanced(part) for part in fenced] or [_balanced(text)]
     parts = tuple(part for each in found for part in each.parts)
     return FoundJson(parts, any(each.is_cut for each in found))
+
+
+def _fenced(text: str) -> list[str]:
+    """Return what stands in each whole fence of Markdown."""
+    parts: list[str] = []
+    at = 0
+    while opening := _FENCE_OPENS.search(text, at):
+        at = opening.end()
+        marks = (mark for mark in _IN_FENCE.finditer(text, at) if mark.group() == "```")
+        closing = next(marks, None)
+        if closing is None:
+            break
+        parts.append(text[at : closing.start()])
+        at = closing.end()
+    return parts
 
 
 def _balanced(text: str) -> FoundJson:

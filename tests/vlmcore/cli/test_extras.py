@@ -9,6 +9,7 @@ import pytest
 from vlmcore.cli import _extras
 from vlmcore.cli._extras import EXTRAS, look_at
 
+_REQUIREMENT = re.compile(r"([\w-]+)(?:\[.+\])?>=([\w.]+)(?:,<[\w.]+)?")
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
 
 
@@ -25,7 +26,7 @@ def declared() -> dict[str, dict[str, str]]:
                 continue
             if ";" in requirement:  # for Pythons that do not bring it
                 continue
-            package, least = re.fullmatch(r"([\w-]+)(?:\[.+\])?>=([\w.]+)", requirement).groups()
+            package, least = _REQUIREMENT.fullmatch(requirement).groups()
             found[package] = least
         return found
 

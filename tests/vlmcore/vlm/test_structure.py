@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from structure_cases import Colour, Dot, Model, Plain, Scene
@@ -38,6 +38,8 @@ def held(text: str, output: Any, reason: StopReason = StopReason.END) -> Generat
     return structured(answer(text, reason), GenerationOptions(output=output), model="m")
 
 
+@example(value={"": "```"})
+@example(value={"a": 'b"```\n```json\n{}'})
 @given(value=json_objects())
 def test_an_object_is_read_back_from_between_words(value: dict[str, Any]) -> None:
     """

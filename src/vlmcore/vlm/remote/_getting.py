@@ -43,8 +43,7 @@ def _steps(terms: Terms, target: str, read: Callable[[int, bytes], _Told]) -> St
     try:
         yield Dial(endpoint=server.endpoint, only_public=server.only_public)
         is_asked = True
-        status, body = yield from _asked(terms, target)
-        return read(status, body)
+        return read(*(yield from _asked(terms, target)))  # no frame keeps what a server said
     except Exception as error:  # noqa: BLE001 - all of them: this is the boundary
         problem = terms.translated(error, is_asked=is_asked)
     raise problem
