@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -33,6 +34,7 @@ from vlmcore.vlm.remote.retrying import Retries
 
 __all__ = ["Trace", "TracedPiece", "TracedServer"]
 
+_LAST_WORDS_S = 1.0
 _REDIRECTS = 300  # the first status that is no answer to what was asked
 
 
@@ -188,6 +190,8 @@ class TracedServer:
             steps = self._timed(answer_steps(self._terms, traced, talk), draft, trace)
             with token.calling(connection.cut):
                 trace.generation = connection.done(steps, call.deadline)
+                with suppress(OSError):  # the answer is whole, and only its end is missing
+                    connection.done(_ended(talk), call.deadline)
         except VlmcoreError as error:
             trace.error = error
         finally:
@@ -266,6 +270,15 @@ class TracedServer:
         with self._lock:
             if connection in self._connections:
                 self._connections.remove(connection)
+
+
+def _ended(talk: Talk) -> Steps[str, None]:
+    """Wait for the end of an answer that is whole, so that the connection serves the next."""
+    while talk.may_be_kept and not talk.is_open:
+        came = yield Receive(longest_s=_LAST_WORDS_S)
+        if not came:
+            return
+        talk.settle(came)
 
 
 @attrs.frozen(kw_only=True, repr=False)

@@ -252,6 +252,28 @@ def test_a_connection_is_kept_for_the_next_request() -> None:
         assert 1 == server.connections
 
 
+def test_the_end_of_an_answer_may_come_late_and_the_connection_is_kept() -> None:
+    """
+    All was said; that no more comes is known a moment later, which is when the request closed.
+    """
+
+    def late(asked: Asked) -> Iterator[bytes]:
+        *parts, end = answers("a dog")(asked)
+        yield from parts
+        time.sleep(0.2)
+        yield end
+
+    with serving(late) as server:
+        asked = request()
+        traced = TracedServer(server.url, model="m", timeout_s=5, clock_ns=asked.clock_ns)
+        samples = [ServerAsker(traced).ask(asked) for _ in range(3)]
+        traced.close()
+
+        assert 1 == server.connections
+    assert ["a dog"] * 3 == [each.text for each in samples]
+    assert all(measure(each, "tail/1").value > 150 for each in samples)
+
+
 def test_halves_of_characters_are_marked_and_not_lost() -> None:
     """
     An artifact holds characters only.
