@@ -1,0 +1,1 @@
+"""The door to ComfyUI: nothing outside imports it, and ComfyUI reaches us through it."""

@@ -1,0 +1,93 @@
+"""Our nodes as the classes that ComfyUI wants."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from comfy_api.latest import ComfyExtension, io
+from comfy_execution.graph_utils import ExecutionBlocker
+
+from vlmcore_comfy._comfyui.running import run_node
+from vlmcore_comfy.catalog import load_catalog
+from vlmcore_comfy.declaring import Blocked, Input, Node, NodeResult, Output
+
+__all__ = ["VlmcoreExtension", "comfy_class"]
+
+_log = logging.getLogger("vlmcore")
+
+
+class VlmcoreExtension(ComfyExtension):  # type: ignore[misc] # it has no types
+    """All nodes of this installation."""
+
+    async def get_node_list(self) -> list[type[io.ComfyNode]]:
+        """Give the class of every node; what cannot be read is written to the log."""
+        catalog = load_catalog()
+        for theme in catalog.broken:
+            _log.warning("vlmcore: the nodes for %s are not there: %s", theme.theme, theme.reason)
+        return [comfy_class(node) for node in catalog.nodes.values()]
+
+
+def comfy_class(node: Node[..., Any]) -> type[io.ComfyNode]:
+    """Make the class of *node*."""
+
+    class Declared(io.ComfyNode):  # type: ignore[misc] # it has no types
+        @classmethod
+        def define_schema(cls) -> io.Schema:
+            return _schema(node)
+
+        @classmethod
+        async def execute(cls, **inputs: Any) -> io.NodeOutput:
+            return _output(await run_node(node, inputs))
+
+    if node.changes is not None:
+        Declared.fingerprint_inputs = classmethod(_fingerprint(node.changes))
+    Declared.__name__ = Declared.__qualname__ = node.id
+    return Declared
+
+
+def _fingerprint(changes: Any) -> Any:
+    def fingerprint_inputs(cls: type[io.ComfyNode], **inputs: Any) -> Any:
+        del cls
+        return changes(**inputs)
+
+    return fingerprint_inputs
+
+
+def _schema(node: Node[..., Any]) -> io.Schema:
+    return io.Schema(
+        node_id=node.id,
+        display_name=node.title,
+        category=node.category,
+        description=node.description,
+        inputs=[_input(each) for each in node.inputs],
+        outputs=[_declared_output(each) for each in node.outputs],
+        hidden=[io.Hidden.unique_id] if node.knows_itself else [],
+        is_output_node=node.is_output,
+        is_experimental=node.is_experimental,
+        is_deprecated=node.is_deprecated,
+    )
+
+
+def _input(declared: Input) -> io.Input:
+    return io.Custom(declared.type).Input(
+        declared.name,
+        optional=declared.is_optional,
+        tooltip=declared.tooltip,
+        extra_dict=dict(declared.options),
+    )
+
+
+def _declared_output(declared: Output) -> io.Output:
+    # No id of its own: an output may be called as an input is.
+    return io.Custom(declared.type).Output(
+        display_name=declared.name, tooltip=declared.tooltip, is_output_list=declared.is_list
+    )
+
+
+def _output(result: NodeResult) -> io.NodeOutput:
+    values = [
+        ExecutionBlocker(value.reason) if isinstance(value, Blocked) else value
+        for value in result.values
+    ]
+    return io.NodeOutput(*values, ui=dict(result.shown) or None)

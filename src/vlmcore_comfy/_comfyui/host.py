@@ -1,0 +1,97 @@
+"""The services of ComfyUI, as a `vlmcore_comfy.hosting.Host`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import comfy.model_management
+import comfy.utils
+import folder_paths
+from comfy_execution.utils import get_executing_context
+from server import PromptServer
+
+from vlmcore.vlm.residency import PROCESS, Residency
+from vlmcore_comfy.hosting import NodeStoppedError
+
+__all__ = ["ComfyHost", "interrupt_error", "is_interrupted"]
+
+
+def is_interrupted() -> bool:
+    """Whether the person stopped the graph that is running."""
+    return bool(comfy.model_management.processing_interrupted())
+
+
+def interrupt_error() -> BaseException:
+    """
+    Take back the wish to stop, and make the exception that ends a graph as stopped.
+
+    It is an ``Exception`` in older versions and a ``BaseException`` in newer ones.
+    """
+    comfy.model_management.interrupt_current_processing(False)  # noqa: FBT003 - its own signature
+    error: BaseException = comfy.model_management.InterruptProcessingException()
+    return error
+
+
+def current_node_id() -> str | None:
+    """Return the id of the node that runs here, as its graph holds it."""
+    context = get_executing_context()
+    return None if context is None else str(context.node_id)
+
+
+@attrs.define
+class ComfyHost:
+    """
+    One run of one node in ComfyUI.
+
+    Attributes:
+        node_id: The id of the node in its graph.
+        is_stopped: Whether the person stopped the graph, or ComfyUI gave it up.
+    """
+
+    node_id: str | None = attrs.field(factory=current_node_id)
+    is_stopped: bool = False
+
+    @property
+    def residency(self) -> Residency:
+        """Whose memory models live in."""
+        return PROCESS
+
+    def raise_if_stopped(self) -> None:
+        """
+        End the node where the person stopped the graph.
+
+        Raises:
+            NodeStoppedError: If they did.
+        """
+        if self.is_stopped or is_interrupted():
+            self.is_stopped = True
+            raise NodeStoppedError
+
+    def progress(self, done: float, total: float, /) -> None:
+        """Show how far the node is; ends it where the person stopped the graph."""
+        self.raise_if_stopped()
+        comfy.utils.ProgressBar(total, node_id=self.node_id).update_absolute(done)
+
+    def show_text(self, text: str, /) -> None:
+        """Show the text that is there so far on the node's face."""
+        if self.node_id is not None and PromptServer.instance is not None:
+            PromptServer.instance.send_progress_text(text, self.node_id)
+
+    def model_folders(self, kind: str, /) -> Sequence[Path]:
+        """Name the folders of ComfyUI in which models of *kind* lie, its own and added ones."""
+        try:
+            return tuple(Path(folder) for folder in folder_paths.get_folder_paths(kind))
+        except KeyError:
+            return (Path(folder_paths.models_dir) / kind,)
+
+    @property
+    def output_folder(self) -> Path:
+        """Where what is kept is written."""
+        return Path(folder_paths.get_output_directory())
+
+    @property
+    def temporary_folder(self) -> Path:
+        """Where what is shown once is written."""
+        return Path(folder_paths.get_temp_directory())

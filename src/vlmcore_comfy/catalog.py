@@ -1,0 +1,73 @@
+"""All nodes, theme by theme; a theme that cannot be read takes no other with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from vlmcore_comfy.declaring import Node
+
+__all__ = ["BrokenTheme", "Catalog", "load_catalog"]
+
+
+@attrs.frozen
+class BrokenTheme:
+    """
+    Nodes that are not there, since the module that declares them cannot be read.
+
+    Attributes:
+        theme: What they are about.
+        reason: What went wrong.
+    """
+
+    theme: str
+    reason: str
+
+
+@attrs.frozen
+class Catalog:
+    """
+    The nodes of this installation.
+
+    Attributes:
+        nodes: Every node, by its id.
+        broken: What is missing.
+    """
+
+    nodes: dict[str, Node[..., Any]]
+    broken: tuple[BrokenTheme, ...]
+
+
+def load_catalog() -> Catalog:
+    """Read the declarations of every theme."""
+    nodes: dict[str, Node[..., Any]] = {}
+    broken = []
+    for theme, load in _THEMES.items():
+        loaded = _loaded(theme, load)
+        if isinstance(loaded, BrokenTheme):
+            broken.append(loaded)
+        else:
+            nodes.update({each.id: each for each in loaded})
+    return Catalog(nodes, tuple(broken))
+
+
+def _loaded(
+    theme: str, load: Callable[[], tuple[Node[..., Any], ...]]
+) -> tuple[Node[..., Any], ...] | BrokenTheme:
+    try:
+        return load()
+    except Exception as error:  # noqa: BLE001 - whatever a broken installation raises
+        return BrokenTheme(theme, f"{type(error).__name__}: {error}")
+
+
+def _actions() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.actions import NODES
+
+    return NODES
+
+
+_THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
+    "actions": _actions,
+}

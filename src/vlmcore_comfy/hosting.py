@@ -1,0 +1,102 @@
+"""What a node may ask of whom it runs in: ComfyUI, or a program that calls it by itself."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from vlmcore.vlm.residency import PROCESS, Residency
+
+__all__ = ["ALONE", "AloneHost", "Host", "NodeStoppedError"]
+
+
+class NodeStoppedError(Exception):
+    """The person stopped the graph while the node ran; ComfyUI is told in its own words."""
+
+
+class Host(Protocol):
+    """Whom a node runs in. Every method may be called from any thread."""
+
+    @property
+    def node_id(self) -> str | None:
+        """The id of the node in its graph."""
+        ...
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the person stopped the graph."""
+        ...
+
+    @property
+    def residency(self) -> Residency:
+        """Whose memory models live in."""
+        ...
+
+    def raise_if_stopped(self) -> None:
+        """
+        End the node where the person stopped the graph.
+
+        Raises:
+            NodeStoppedError: If they did.
+        """
+        ...
+
+    def progress(self, done: float, total: float, /) -> None:
+        """Show how far the node is."""
+        ...
+
+    def show_text(self, text: str, /) -> None:
+        """Show the text that is there so far on the node's face; the newest replaces the last."""
+        ...
+
+    def model_folders(self, kind: str, /) -> Sequence[Path]:
+        """Name the folders in which models of *kind* lie, such as ``"LLM"``."""
+        ...
+
+    @property
+    def output_folder(self) -> Path:
+        """Where what is kept is written."""
+        ...
+
+    @property
+    def temporary_folder(self) -> Path:
+        """Where what is shown once is written."""
+        ...
+
+
+class AloneHost:
+    """No ComfyUI: nothing is shown, nothing stops, and models live in the process's memory."""
+
+    node_id: str | None = None
+    is_stopped: bool = False
+    residency: Residency = PROCESS
+
+    def raise_if_stopped(self) -> None:
+        """Never end a node."""
+
+    def progress(self, done: float, total: float, /) -> None:
+        """Show nothing."""
+
+    def show_text(self, text: str, /) -> None:
+        """Show nothing."""
+
+    def model_folders(self, kind: str, /) -> Sequence[Path]:
+        """Know no folder of models."""
+        del kind
+        return ()
+
+    @property
+    def output_folder(self) -> Path:
+        """Where what is kept is written: ``output`` in the current folder."""
+        return Path("output").absolute()
+
+    @property
+    def temporary_folder(self) -> Path:
+        """Where what is shown once is written: the system's folder for that."""
+        return Path(tempfile.gettempdir())
+
+
+ALONE: Host = AloneHost()
+"""The host of a node that a program calls by itself."""

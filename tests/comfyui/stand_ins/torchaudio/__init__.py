@@ -1,0 +1,5 @@
+"""Stands in for torchaudio; see `pretended`."""
+
+from pretended import pretend
+
+pretend(__name__)
