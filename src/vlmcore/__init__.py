@@ -31,19 +31,19 @@ from vlmcore.errors import (
     UnsupportedModelError,
     VlmcoreError,
 )
-from vlmcore.limits import ImageLimits
-from vlmcore.media.images import load_image
-from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions, StopReason
-from vlmcore.vlm.predictor import Predictor
-from vlmcore.vlm.prompt import Prompt
 
 if TYPE_CHECKING:
     from vlmcore.contracts.actions import ActionChunk
     from vlmcore.contracts.embodiment import Embodiment
     from vlmcore.contracts.observation import Observation
+    from vlmcore.limits import ImageLimits
+    from vlmcore.media.images import load_image
     from vlmcore.safety.gate import SafetyGate
     from vlmcore.safety.vetted import VettedChunk
+    from vlmcore.vlm.generation import CancelToken, Generation, GenerationOptions, StopReason
     from vlmcore.vlm.loading import load_predictor
+    from vlmcore.vlm.predictor import Predictor
+    from vlmcore.vlm.prompt import Prompt
 
 __all__ = [
     "ActionChunk",
@@ -78,24 +78,34 @@ __version__ = "0.1.0.dev0"
 
 if not TYPE_CHECKING:  # for a type checker every name would then be one of ours
 
-    def __getattr__(name: str) -> object:
-        # What is behind these names is a good part of the time that importing takes, and a program
-        # that reads images or answers needs none of it.
+    def __getattr__(name: str) -> object:  # noqa: C901 - one case for each module
+        # What is behind these names takes a tenth of a second to import; nobody needs all of it.
         match name:
             case "ActionChunk":
-                from vlmcore.contracts.actions import ActionChunk as value
+                from vlmcore.contracts import actions as home
             case "Embodiment":
-                from vlmcore.contracts.embodiment import Embodiment as value
+                from vlmcore.contracts import embodiment as home
             case "Observation":
-                from vlmcore.contracts.observation import Observation as value
+                from vlmcore.contracts import observation as home
+            case "ImageLimits":
+                from vlmcore import limits as home
+            case "load_image":
+                from vlmcore.media import images as home
             case "SafetyGate":
-                from vlmcore.safety.gate import SafetyGate as value
+                from vlmcore.safety import gate as home
             case "VettedChunk":
-                from vlmcore.safety.vetted import VettedChunk as value
+                from vlmcore.safety import vetted as home
+            case "CancelToken" | "Generation" | "GenerationOptions" | "StopReason":
+                from vlmcore.vlm import generation as home
             case "load_predictor":
-                from vlmcore.vlm.loading import load_predictor as value
+                from vlmcore.vlm import loading as home
+            case "Predictor":
+                from vlmcore.vlm import predictor as home
+            case "Prompt":
+                from vlmcore.vlm import prompt as home
             case _:
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(home, name)
         globals()[name] = value
         return value
 

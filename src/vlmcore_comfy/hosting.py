@@ -5,9 +5,10 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from vlmcore.vlm.residency import PROCESS, Residency
+if TYPE_CHECKING:
+    from vlmcore.vlm.residency import Residency
 
 __all__ = ["ALONE", "AloneHost", "Host", "NodeStoppedError"]
 
@@ -71,7 +72,13 @@ class AloneHost:
 
     node_id: str | None = None
     is_stopped: bool = False
-    residency: Residency = PROCESS
+
+    @property
+    def residency(self) -> Residency:
+        """Whose memory models live in: the process's own."""
+        from vlmcore.vlm.residency import PROCESS
+
+        return PROCESS
 
     def raise_if_stopped(self) -> None:
         """Never end a node."""

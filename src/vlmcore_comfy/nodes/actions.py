@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vlmcore.contracts.actions import ActionChunk
-from vlmcore.contracts.documents import action_chunk_from_json, action_chunk_to_json
 from vlmcore_comfy.declaring import Node, Output, node, text
 from vlmcore_comfy.sockets import ACTIONS
+
+if TYPE_CHECKING:
+    from vlmcore.contracts.actions import ActionChunk
 
 __all__ = ["NODES", "actions_from_json"]
 
@@ -22,6 +23,8 @@ __all__ = ["NODES", "actions_from_json"]
 )
 def actions_from_json(actions_json: str) -> tuple[ActionChunk, str]:
     """Read a chunk."""
+    from vlmcore.contracts.documents import action_chunk_from_json, action_chunk_to_json
+
     chunk = action_chunk_from_json(actions_json)
     return chunk, action_chunk_to_json(chunk)
 
