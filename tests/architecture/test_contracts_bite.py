@@ -64,6 +64,7 @@ PLANTS = [
     Plant("audio-floors", "vlmcore_audio/music.py", "import vlmcore_audio.minimax"),
     Plant("transports-behind-doors", "vlmcore_audio/clips.py", "import soundfile"),
     Plant("comfy-floors", "vlmcore_comfy/sockets.py", "import vlmcore_comfy.nodes"),
+    Plant("comfy-behind-its-door", "vlmcore_comfy/sockets.py", "import torch"),
     Plant("framework-free", "vlmcore/limits/__init__.py", "import torch"),
     Plant("framework-free", "vlmcore/vlm/loading.py", "def later():\n    import torch"),
     Plant("framework-free", "vlmcore/media/images.py", "def later():\n    from PIL import Image"),

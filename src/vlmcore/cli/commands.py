@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from vlmcore.cli._exit_codes import ExitCode, exit_codes_help
 from vlmcore.cli._files import read_bytes, told_of, write_bytes
+from vlmcore.cli._status_line import StatusLine
 from vlmcore.cli._terminal import Terminal
 from vlmcore.errors import ContractError, MissingDependencyError, VlmcoreError
 from vlmcore.secrets import Secret
@@ -21,6 +22,7 @@ from vlmcore.secrets import Secret
 __all__ = [
     "CODES",
     "ExitCode",
+    "StatusLine",
     "Terminal",
     "Work",
     "add_parser",

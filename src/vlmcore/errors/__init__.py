@@ -15,6 +15,11 @@ Every error that vlmcore raises on purpose; anything else is a bug of ours, plea
     │  │  └─ ArtifactTamperedError            it is not what was written
     │  ├─ SuiteError (ValueError)             what is to be measured cannot be read
     │  └─ InputMismatchError (ValueError)     two runs were not given the same
+    ├─ GraphError                             a graph was not run to its end in a ComfyUI
+    │  ├─ GraphServerError (ConnectionError)  it cannot be reached, or hung up
+    │  ├─ GraphRefusedError (ValueError)      it does not take the graph
+    │  ├─ GraphFailedError                    a node failed
+    │  └─ GraphStoppedError                   somebody stopped it
     ├─ JobError                               a job over many images cannot begin or go on
     │  ├─ JobSourceError (ValueError)         what names its images cannot be read
     │  ├─ JobSinkError                        what it makes cannot be written
@@ -79,6 +84,13 @@ from __future__ import annotations
 
 from vlmcore.errors._base import (
     VlmcoreError,
+)
+from vlmcore.errors._graphs import (
+    GraphError,
+    GraphFailedError,
+    GraphRefusedError,
+    GraphServerError,
+    GraphStoppedError,
 )
 from vlmcore.errors._jobs import (
     JobError,
@@ -175,6 +187,11 @@ __all__ = [
     "EndpointError",
     "EpisodeError",
     "GenerationError",
+    "GraphError",
+    "GraphFailedError",
+    "GraphRefusedError",
+    "GraphServerError",
+    "GraphStoppedError",
     "IncompleteAnswersError",
     "InputMismatchError",
     "JobError",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from vlmcore.limits._artifacts import ArtifactLimits
 from vlmcore.limits._base import require_at_most
+from vlmcore.limits._graphs import GraphLimits
 from vlmcore.limits._job_sources import JobSourceLimits
 from vlmcore.limits._jobs import JobLimits
 from vlmcore.limits._messages import (
@@ -46,6 +47,7 @@ __all__ = [
     "DetectorLimits",
     "DocumentLimits",
     "EpisodeLimits",
+    "GraphLimits",
     "HttpLimits",
     "ImageLimits",
     "JobLimits",
