@@ -1,0 +1,26 @@
+"""The door to torch, which ComfyUI brings: arrays as the tensors that its sockets carry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from vlmcore._arrays import BoolArray, UInt8Array
+
+__all__ = ["image_tensor", "mask_tensor"]
+
+
+def image_tensor(frames: Sequence[UInt8Array]) -> torch.Tensor:
+    """Make a batch of frames of one size: float32, 0 to 1, shape ``[B, H, W, C]``."""
+    first = frames[0]
+    batch = torch.empty((len(frames), *first.shape), dtype=torch.float32)
+    for place, frame in zip(batch, frames, strict=True):
+        place.copy_(torch.from_numpy(np.ascontiguousarray(frame)))
+    return batch.div_(255)
+
+
+def mask_tensor(masks: Sequence[BoolArray]) -> torch.Tensor:
+    """Make a batch of masks of one size: float32, 0 or 1, shape ``[B, H, W]``."""
+    return torch.from_numpy(np.stack(masks).astype(np.float32))
