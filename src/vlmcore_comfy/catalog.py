@@ -62,6 +62,30 @@ def _loaded(
         return BrokenTheme(theme, f"{type(error).__name__}: {error}")
 
 
+def _embodiments() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.embodiments import NODES
+
+    return NODES
+
+
+def _observations() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.observations import NODES
+
+    return NODES
+
+
+def _policies() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.policies import NODES
+
+    return NODES
+
+
+def _safety() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.safety import NODES
+
+    return NODES
+
+
 def _actions() -> tuple[Node[..., Any], ...]:
     from vlmcore_comfy.nodes.actions import NODES
 
@@ -69,5 +93,9 @@ def _actions() -> tuple[Node[..., Any], ...]:
 
 
 _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
+    "robots": _embodiments,
+    "observations": _observations,
+    "policies": _policies,
+    "the safety gate": _safety,
     "actions": _actions,
 }

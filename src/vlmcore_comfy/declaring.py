@@ -115,13 +115,13 @@ class Node(Generic[_P, _R]):
         description: What it does, for the person who looks for it.
         inputs: Its inputs, in the order in which workflows hold their widgets.
         outputs: Its outputs, in order.
-        run: What it does: gives a tuple of values or a `NodeResult`. A parameter ``host`` is given
+        run: What it does: gives a tuple of values or a `NodeResult`. A parameter ``comfyui`` is given
             the `vlmcore_comfy.hosting.Host`. A coroutine function runs on the loop that the pack
             keeps for its connections.
         extras: The extras of vlmcore that it needs beside ``comfy``.
         is_output: Whether it runs for its own sake.
         is_threaded: Whether it takes long enough to leave other nodes waiting. It must ask
-            ``host.raise_if_stopped()`` at each step.
+            ``comfyui.raise_if_stopped()`` at each step.
         knows_itself: Whether ComfyUI tells it its id in the graph; its answers are then not shared
             with nodes that were asked the same.
         is_experimental: Whether its interface may change.
@@ -157,7 +157,7 @@ class Node(Generic[_P, _R]):
     @property
     def wants_host(self) -> bool:
         """Whether its function takes the host."""
-        return "host" in inspect.signature(self.run).parameters
+        return "comfyui" in inspect.signature(self.run).parameters
 
 
 def node(

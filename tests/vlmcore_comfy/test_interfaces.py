@@ -89,7 +89,7 @@ def test_a_function_takes_what_its_node_declares(node_id: str) -> None:
     """
     node = NODES[node_id]
     parameters = dict(inspect.signature(node.run).parameters)
-    parameters.pop("host", None)
+    parameters.pop("comfyui", None)
     assert list(parameters) == [each.name for each in node.inputs]
     for parameter, declared in zip_longest(parameters.values(), node.inputs):
         has_default = parameter.default is not inspect.Parameter.empty

@@ -28,7 +28,7 @@ async def run_node(node: Node[..., Any], inputs: Mapping[str, Any]) -> NodeResul
     """
     require_choices(node, inputs)
     host = ComfyHost()
-    arguments = {**inputs, "host": host} if node.wants_host else dict(inputs)
+    arguments = {**inputs, "comfyui": host} if node.wants_host else dict(inputs)
     try:
         if node.is_coroutine:
             future = asyncio.wrap_future(start_on_loop(node.run(**arguments)))
