@@ -17,7 +17,8 @@ def image_tensor(frames: Sequence[UInt8Array]) -> torch.Tensor:
     first = frames[0]
     batch = torch.empty((len(frames), *first.shape), dtype=torch.float32)
     for place, frame in zip(batch, frames, strict=True):
-        place.copy_(torch.from_numpy(np.ascontiguousarray(frame)))
+        # torch warns of arrays that it may not write to, though nothing is written here.
+        place.copy_(torch.from_numpy(frame if frame.flags.writeable else frame.copy()))
     return batch.div_(255)
 
 

@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 
+from vlmcore._copying import thawed
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.json_text import write_json
 from vlmcore.policy.interface import AsyncPolicy
@@ -53,7 +54,7 @@ async def ask_policy(
         "action_names": list(chunk.names),
         "latency_ms": round(1000 * took_s, 3),
         "connected_anew": is_new,
-        "metadata": dict(chunk.metadata),
+        "metadata": thawed(chunk.metadata),
     }
     return chunk, write_json(report)
 

@@ -72,21 +72,22 @@ def vet(
         UnsafeActionError: If the mode lets nothing through.
         ContractError: If the chunk is not one of the robot, or *last_command* not one of its.
     """
-    chunk = first_steps(named_as(chunk, robot.actions.names), horizon)
-    gate = SafetyGate(embodiment=robot, remedy=remedy, reorder=True)
+    chunk = named_as(chunk, robot.actions.names)
+    gate = SafetyGate(embodiment=robot, remedy=remedy, execution_horizon=horizon, reorder=True)
+    executed = first_steps(chunk, horizon)
     if remedy is Remedy.REPORT:
         report = gate.check(chunk, last_command=last_command)
         is_safe = report.safe_for_handoff
-        return Vetting(chunk, _told(report, robot), is_safe, None, "Report only vets nothing.")
+        return Vetting(executed, _told(report, robot), is_safe, None, "Report only vets nothing.")
     try:
         vetted = gate.vet(chunk, last_command=last_command)
     except UnsafeActionError as error:
         found = error.report
         assert isinstance(found, SafetyReport)
-        unchecked = _unchecked(chunk, gate, found, last_command)
+        unchecked = _unchecked(executed, gate, found, last_command)
         if unchecked is None:
             raise
-        changed = unchecked is not chunk
+        changed = unchecked is not executed
         told = _told(attrs.evolve(found, changed=changed), robot, _NO_START)
         return Vetting(unchecked, told, is_safe=False, vetted=None, reason=_NO_START)
     return Vetting(
