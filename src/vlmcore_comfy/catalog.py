@@ -92,10 +92,38 @@ def _actions() -> tuple[Node[..., Any], ...]:
     return NODES
 
 
+def _texts() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.texts import NODES
+
+    return NODES
+
+
+def _text_changes() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.text_changes import NODES
+
+    return NODES
+
+
+def _json_texts() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.json_texts import NODES
+
+    return NODES
+
+
+def _diagnostics() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.diagnostics import NODES
+
+    return NODES
+
+
 _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
     "robots": _embodiments,
     "observations": _observations,
     "policies": _policies,
     "the safety gate": _safety,
     "actions": _actions,
+    "texts": _texts,
+    "changing texts": _text_changes,
+    "JSON": _json_texts,
+    "diagnostics": _diagnostics,
 }

@@ -115,9 +115,9 @@ class Node(Generic[_P, _R]):
         description: What it does, for the person who looks for it.
         inputs: Its inputs, in the order in which workflows hold their widgets.
         outputs: Its outputs, in order.
-        run: What it does: gives a tuple of values or a `NodeResult`. A parameter ``comfyui`` is given
-            the `vlmcore_comfy.hosting.Host`. A coroutine function runs on the loop that the pack
-            keeps for its connections.
+        run: What it does: gives a tuple of values or a `NodeResult`. A parameter ``comfyui`` is
+            given the `vlmcore_comfy.hosting.Host`. A coroutine function runs on the loop that the
+            pack keeps for its connections.
         extras: The extras of vlmcore that it needs beside ``comfy``.
         is_output: Whether it runs for its own sake.
         is_threaded: Whether it takes long enough to leave other nodes waiting. It must ask

@@ -57,6 +57,11 @@ class Host(Protocol):
         ...
 
     @property
+    def missing_nodes(self) -> Sequence[str]:
+        """What nodes are not there, and why: those of a theme that cannot be read."""
+        ...
+
+    @property
     def output_folder(self) -> Path:
         """Where what is kept is written."""
         ...
@@ -71,6 +76,7 @@ class AloneHost:
     """No ComfyUI: nothing is shown, nothing stops, and models live in the process's memory."""
 
     node_id: str | None = None
+    missing_nodes: Sequence[str] = ()
     is_stopped: bool = False
 
     @property

@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 import vlmcore
-from vlmcore.cli._extras import EXTRAS, Extra, installed_version, look_at
+from vlmcore._extras import EXTRAS, Extra, installed_version, look_at
 from vlmcore.cli._loading import LoadPredictor
 from vlmcore.cli._plugins import BrokenCommand, add_plugin_commands
 from vlmcore.errors import MissingDependencyError, VlmcoreError

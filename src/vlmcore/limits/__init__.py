@@ -37,6 +37,7 @@ from vlmcore.limits._robots import (
 )
 from vlmcore.limits._samples import ResamplingLimits, SampleLimits
 from vlmcore.limits._suites import SuiteLimits
+from vlmcore.limits._texts import TextLimits
 from vlmcore.limits._videos import VideoLimits
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "SampleLimits",
     "StructureLimits",
     "SuiteLimits",
+    "TextLimits",
     "VideoLimits",
     "VisionLimits",
     "WeightLimits",

@@ -8,6 +8,7 @@ from typing import Any
 from comfy_api.latest import ComfyExtension, io
 from comfy_execution.graph_utils import ExecutionBlocker
 
+from vlmcore_comfy._comfyui.host import missing_nodes
 from vlmcore_comfy._comfyui.running import run_node
 from vlmcore_comfy.catalog import load_catalog
 from vlmcore_comfy.declaring import Blocked, Input, Node, NodeResult, Output
@@ -23,8 +24,9 @@ class VlmcoreExtension(ComfyExtension):  # type: ignore[misc] # it has no types
     async def get_node_list(self) -> list[type[io.ComfyNode]]:
         """Give the class of every node; what cannot be read is written to the log."""
         catalog = load_catalog()
-        for theme in catalog.broken:
-            _log.warning("vlmcore: the nodes for %s are not there: %s", theme.theme, theme.reason)
+        missing_nodes[:] = [f"{theme.theme}: {theme.reason}" for theme in catalog.broken]
+        for missing in missing_nodes:
+            _log.warning("vlmcore: the nodes for %s", missing)
         return [comfy_class(node) for node in catalog.nodes.values()]
 
 

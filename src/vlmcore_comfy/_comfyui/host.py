@@ -15,7 +15,11 @@ from server import PromptServer
 from vlmcore.vlm.residency import PROCESS, Residency
 from vlmcore_comfy.hosting import NodeStoppedError
 
-__all__ = ["ComfyHost", "interrupt_error", "is_interrupted"]
+__all__ = ["ComfyHost", "interrupt_error", "is_interrupted", "missing_nodes"]
+
+
+#: What nodes are not there, and why; the extension writes it down when ComfyUI starts.
+missing_nodes: list[str] = []
 
 
 def is_interrupted() -> bool:
@@ -85,6 +89,11 @@ class ComfyHost:
             return tuple(Path(folder) for folder in folder_paths.get_folder_paths(kind))
         except KeyError:
             return (Path(folder_paths.models_dir) / kind,)
+
+    @property
+    def missing_nodes(self) -> Sequence[str]:
+        """What nodes are not there, and why."""
+        return tuple(missing_nodes)
 
     @property
     def output_folder(self) -> Path:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vlmcore.cli import _extras
-from vlmcore.cli._extras import EXTRAS, look_at
+from vlmcore import _extras
+from vlmcore._extras import EXTRAS, look_at
 
 _REQUIREMENT = re.compile(r"([\w-]+)(?:\[.+\])?>=([\w.]+)(?:,<[\w.]+)?")
 PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
