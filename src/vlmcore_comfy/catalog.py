@@ -110,6 +110,18 @@ def _json_texts() -> tuple[Node[..., Any], ...]:
     return NODES
 
 
+def _models() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.models import NODES
+
+    return NODES
+
+
+def _hosted() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.hosted import NODES
+
+    return NODES
+
+
 def _diagnostics() -> tuple[Node[..., Any], ...]:
     from vlmcore_comfy.nodes.diagnostics import NODES
 
@@ -125,5 +137,7 @@ _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
     "texts": _texts,
     "changing texts": _text_changes,
     "JSON": _json_texts,
+    "models": _models,
+    "hosted models": _hosted,
     "diagnostics": _diagnostics,
 }

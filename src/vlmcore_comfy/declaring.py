@@ -49,6 +49,7 @@ class Input:
         options: What the type needs beside: default, bounds, labels, in ComfyUI's words.
         is_optional: Whether a graph may leave it out.
         tooltip: One sentence for the person who looks at it.
+        is_open: Whether a choice takes what is not among its options.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Input:
     options: Mapping[str, Any] = attrs.field(factory=dict)
     is_optional: bool = False
     tooltip: str | None = None
+    is_open: bool = False
 
 
 @attrs.frozen
@@ -249,11 +251,17 @@ def choice(
     default: str | int | None = None,
     *,
     is_optional: bool = False,
+    is_open: bool = False,
     tooltip: str | None = None,
 ) -> Input:
-    """Declare a choice of one of *options*; without *default* it starts at the first."""
+    """
+    Declare a choice of one of *options*; without *default* it starts at the first.
+
+    One that *is_open* takes what saved graphs hold beside, too; the node then looks at it.
+    """
     chosen = {} if default is None else {"default": default}
-    return Input(name, "COMBO", {"options": list(options), **chosen}, is_optional, tooltip)
+    given = {"options": list(options), **chosen}
+    return Input(name, "COMBO", given, is_optional, tooltip, is_open)
 
 
 def socket(
@@ -271,7 +279,7 @@ def require_choices(node: Node[..., Any], inputs: Mapping[str, Any]) -> None:
         ContractError: If it cannot.
     """
     for each in node.inputs:
-        if each.type == "COMBO" and each.name in inputs:
+        if each.type == "COMBO" and not each.is_open and each.name in inputs:
             options = each.options["options"]
             if inputs[each.name] not in options:
                 labels = {str(option): str(option) for option in options}

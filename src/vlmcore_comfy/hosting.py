@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +34,19 @@ class Host(Protocol):
     @property
     def residency(self) -> Residency:
         """Whose memory models live in."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """Where models run, as ``"cuda:0"``; ``"auto"`` where nobody says."""
+        ...
+
+    def when_stopped(self, call: Callable[[], None], /) -> AbstractContextManager[None]:
+        """
+        Have *call* called, from another thread, if the person stops the graph within the block.
+
+        It has to be quick, and to wait for nothing.
+        """
         ...
 
     def raise_if_stopped(self) -> None:
@@ -78,6 +92,12 @@ class AloneHost:
     node_id: str | None = None
     missing_nodes: Sequence[str] = ()
     is_stopped: bool = False
+    device: str = "auto"
+
+    def when_stopped(self, call: Callable[[], None], /) -> AbstractContextManager[None]:
+        """Never call it."""
+        del call
+        return nullcontext()
 
     @property
     def residency(self) -> Residency:

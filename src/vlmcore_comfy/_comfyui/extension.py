@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from typing import Any
 
@@ -42,6 +43,8 @@ def comfy_class(node: Node[..., Any]) -> type[io.ComfyNode]:
         async def execute(cls, **inputs: Any) -> io.NodeOutput:
             return _output(await run_node(node, inputs))
 
+    if any(each.is_open for each in node.inputs):
+        Declared.validate_inputs = classmethod(_validation(node))
     if node.changes is not None:
         Declared.fingerprint_inputs = classmethod(_fingerprint(node.changes))
     Declared.__name__ = Declared.__qualname__ = node.id
@@ -54,6 +57,21 @@ def _fingerprint(changes: Any) -> Any:
         return changes(**inputs)
 
     return fingerprint_inputs
+
+
+def _validation(node: Node[..., Any]) -> Any:
+    """Keep ComfyUI from looking at open choices: what such a function names is left to it."""
+    names = [each.name for each in node.inputs if each.is_open]
+
+    def validate_inputs(cls: type[io.ComfyNode], **inputs: Any) -> bool:
+        del cls, inputs
+        return True
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("cls", *names)
+    ]
+    validate_inputs.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return validate_inputs
 
 
 def _schema(node: Node[..., Any]) -> io.Schema:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -56,6 +57,29 @@ class ComfyHost:
 
     node_id: str | None = attrs.field(factory=current_node_id)
     is_stopped: bool = False
+    _calls: list[Callable[[], None]] = attrs.field(factory=list, init=False)
+
+    def stop(self) -> None:
+        """Tell the node that nobody waits for it any more."""
+        self.is_stopped = True
+        for call in tuple(self._calls):
+            call()
+
+    @contextmanager
+    def when_stopped(self, call: Callable[[], None], /) -> Iterator[None]:
+        """Have *call* called if the person stops the graph within the block."""
+        self._calls.append(call)
+        try:
+            if self.is_stopped:
+                call()
+            yield
+        finally:
+            self._calls.remove(call)
+
+    @property
+    def device(self) -> str:
+        """Where ComfyUI runs its models."""
+        return str(comfy.model_management.get_torch_device())
 
     @property
     def residency(self) -> Residency:

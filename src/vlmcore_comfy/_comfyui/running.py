@@ -61,12 +61,13 @@ async def _until_stopped(
                 host.raise_if_stopped()
                 return given
             if is_interrupted():
-                host.is_stopped = True
+                host.stop()
                 if can_be_cancelled:
                     work.cancel()
                     raise NodeStoppedError
     finally:
         # Another node may have failed: then nobody waits for this one any more.
-        host.is_stopped = host.is_stopped or not work.done()
+        if not work.done():
+            host.stop()
         if can_be_cancelled:
             work.cancel()
