@@ -122,6 +122,24 @@ def _hosted() -> tuple[Node[..., Any], ...]:
     return NODES
 
 
+def _pixels() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.pixels import NODES
+
+    return NODES
+
+
+def _videos() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.videos import NODES
+
+    return NODES
+
+
+def _detection() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.detection import NODES
+
+    return NODES
+
+
 def _diagnostics() -> tuple[Node[..., Any], ...]:
     from vlmcore_comfy.nodes.diagnostics import NODES
 
@@ -139,5 +157,8 @@ _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
     "JSON": _json_texts,
     "models": _models,
     "hosted models": _hosted,
+    "pixels": _pixels,
+    "videos": _videos,
+    "detection": _detection,
     "diagnostics": _diagnostics,
 }

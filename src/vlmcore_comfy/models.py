@@ -17,7 +17,7 @@ from vlmcore.vlm.sources import EMBEDDED
 from vlmcore_comfy.hosting import Host
 from vlmcore_comfy.keeping import Kept
 
-__all__ = ["CUSTOM", "EMBEDDED_LABEL", "KEPT", "ModelChoice", "opened"]
+__all__ = ["CUSTOM", "EMBEDDED_LABEL", "KEPT", "ModelChoice", "model_folder", "opened"]
 
 CUSTOM = "Custom Hugging Face model"
 EMBEDDED_LABEL = "Embedded (offline, tiny)"
@@ -77,7 +77,7 @@ class ModelChoice:
             assert spec is not None
             assert spec.repo_id is not None
             wanted = spec.repo_id
-        folder = _folder(wanted, comfyui)
+        folder = model_folder(wanted, FOLDERS, comfyui)
         return wanted if folder is None else str(folder)
 
 
@@ -119,11 +119,18 @@ def _load(choice: ModelChoice, comfyui: Host) -> Predictor:
     )
 
 
-def _folder(name: str, comfyui: Host) -> Path | None:
-    """Find a model that was put into a folder: by its whole id, or by the last part of it."""
+def model_folder(name: str, kinds: tuple[str, ...], comfyui: Host) -> Path | None:
+    """
+    Find a model that was put into a folder of ComfyUI: by its whole id, or the last part of it.
+
+    Args:
+        name: The id, or the name of the folder.
+        kinds: Which folders are looked into, as ``"LLM"``.
+        comfyui: Who knows where they are.
+    """
     if Path(name).is_absolute() or ".." in Path(name).parts:
         return None
-    for kind in FOLDERS:
+    for kind in kinds:
         for root in comfyui.model_folders(kind):
             for path in (root / name, root / name.rpartition("/")[2]):
                 if (path / "config.json").is_file():
