@@ -140,6 +140,18 @@ def _detection() -> tuple[Node[..., Any], ...]:
     return NODES
 
 
+def _video_reasoning() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.video_reasoning import NODES
+
+    return NODES
+
+
+def _audio() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.audio import NODES
+
+    return NODES
+
+
 def _diagnostics() -> tuple[Node[..., Any], ...]:
     from vlmcore_comfy.nodes.diagnostics import NODES
 
@@ -160,5 +172,7 @@ _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
     "pixels": _pixels,
     "videos": _videos,
     "detection": _detection,
+    "video reasoning": _video_reasoning,
+    "audio": _audio,
     "diagnostics": _diagnostics,
 }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import logging
+from functools import cache
 from typing import Any
 
 from comfy_api.latest import ComfyExtension, io
 from comfy_execution.graph_utils import ExecutionBlocker
 
+from vlmcore._extras import look_at
 from vlmcore_comfy._comfyui.host import missing_nodes
 from vlmcore_comfy._comfyui.running import run_node
 from vlmcore_comfy.catalog import load_catalog
@@ -79,7 +81,7 @@ def _schema(node: Node[..., Any]) -> io.Schema:
         node_id=node.id,
         display_name=node.title,
         category=node.category,
-        description=node.description,
+        description=f"{node.description}{_what_is_missing(node.extras)}",
         inputs=[_input(each) for each in node.inputs],
         outputs=[_declared_output(each) for each in node.outputs],
         hidden=[io.Hidden.unique_id] if node.knows_itself else [],
@@ -87,6 +89,13 @@ def _schema(node: Node[..., Any]) -> io.Schema:
         is_experimental=node.is_experimental,
         is_deprecated=node.is_deprecated,
     )
+
+
+@cache
+def _what_is_missing(extras: tuple[str, ...]) -> str:
+    """Say which command brings what a node needs; nothing where all of it is there."""
+    missing = [name for name in extras if not look_at(name).is_complete]
+    return "".join(f'\n\nNeeds: pip install "vlmcore[{name}]"' for name in missing)
 
 
 def _input(declared: Input) -> io.Input:
