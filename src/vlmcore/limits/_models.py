@@ -112,12 +112,15 @@ class StructureLimits(Bounds):
 @attrs.frozen(kw_only=True)
 class VisionLimits(Bounds):
     """
-    What is read of a model's answer about places in an image.
+    What is read of a model's answer about places in an image, or about a video.
 
     Attributes:
         max_text_characters: Characters of the answer.
         max_nodes: Values in an answer in JSON.
         max_detections: Boxes, points and polygons together.
+        max_tracks: Things that are followed through a video.
+        max_events: Things that happen in one.
+        max_event_characters: Characters of what happens.
         max_corners: Corners of one polygon.
         max_label_characters: Characters of a label.
         max_side_px: Width, and height, of an image.
@@ -127,6 +130,9 @@ class VisionLimits(Bounds):
     max_text_characters: int = 1 << 20
     max_nodes: int = 1 << 17
     max_detections: int = 4096
+    max_tracks: int = 4096
+    max_events: int = 4096
+    max_event_characters: int = 2000
     max_corners: int = 4096
     max_label_characters: int = 1024
     max_side_px: int = 1 << 20

@@ -8,7 +8,12 @@ from typing import Any
 import attrs
 
 from vlmcore._arguments import shown
-from vlmcore._arrays import plain_float, require_finite, require_finite_between
+from vlmcore._arrays import (
+    plain_float,
+    require_count,
+    require_finite,
+    require_finite_between,
+)
 from vlmcore.contracts.json_found import find_json
 from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError, LimitExceededError
@@ -17,7 +22,6 @@ from vlmcore.limits import VisionLimits, require_at_most
 __all__ = ["EVENTS_SCHEMA", "VideoEvent", "VideoEvents", "events_from_text"]
 
 _LIMITS = VisionLimits()
-_LONGEST = 2000  # characters of what an event is
 _STARTS = ("start_s", "start", "start_time", "begin", "timestamp", "time", "time_s")
 _ENDS = ("end_s", "end", "end_time", "stop")
 _WORDS = ("description", "event", "action", "label", "summary", "name")
@@ -59,7 +63,8 @@ class VideoEvent:
     Attributes:
         start_s: When it begins, in seconds of the video.
         end_s: When it ends, not before.
-        description: What it is, up to 2,000 characters.
+        description: What it is, in at most as many characters as `vlmcore.limits.VisionLimits`
+            allows.
         objects: What takes part.
         confidence: How sure that is, 0 to 1; ``None`` if that was not said.
     """
@@ -77,10 +82,13 @@ class VideoEvent:
                 "end_s", f"got {self.start_s:g} to {self.end_s:g} s, expected 0 or later, in order"
             )
         words = self.description
-        if not isinstance(words, str) or not words.strip() or len(words) > _LONGEST:
-            raise ContractError("description", f"expected words, up to {_LONGEST:,} characters")
-        if not all(isinstance(each, str) for each in self.objects):
-            raise ContractError("objects", f"got {shown(self.objects)}, expected names")
+        if not isinstance(words, str) or not words.strip():
+            raise ContractError("description", f"got {shown(words)}, expected what happens")
+        require_at_most("max_event_characters", len(words), _LIMITS.max_event_characters)
+        if not isinstance(self.objects, tuple) or not all(
+            isinstance(each, str) for each in self.objects
+        ):
+            raise ContractError("objects", f"got {shown(self.objects)}, expected a list of names")
         if self.confidence is not None:
             require_finite_between(0.0, 1.0, confidence=self.confidence)
 
@@ -93,13 +101,26 @@ class VideoEvents:
     Attributes:
         items: The events, by their start.
         summary: All of it in words; may be empty.
+
+    Raises:
+        ContractError: If a field is not as described.
+        LimitExceededError: If there are more than `vlmcore.limits.VisionLimits` allows.
     """
 
     items: tuple[VideoEvent, ...] = attrs.field(default=(), converter=_tuple)
     summary: str = ""
 
     def __attrs_post_init__(self) -> None:
-        require_at_most("max_detections", len(self.items), _LIMITS.max_detections)
+        if not isinstance(self.items, tuple) or not all(
+            isinstance(each, VideoEvent) for each in self.items
+        ):
+            raise ContractError("items", f"got {shown(self.items)}, expected a list of VideoEvent")
+        require_at_most("max_events", len(self.items), _LIMITS.max_events)
+        starts = [event.start_s for event in self.items]
+        if starts != sorted(starts):
+            raise ContractError("items", "expected the events by their start")
+        if not isinstance(self.summary, str):
+            raise ContractError("summary", f"got {shown(self.summary)}, expected text")
 
     def __iter__(self) -> Iterator[VideoEvent]:
         return iter(self.items)
@@ -129,7 +150,8 @@ def events_from_text(text: str, *, duration_s: float, max_events: int = 256) -> 
     Read the events in what a model wrote: JSON, in a fence or between words.
 
     Times outside the video are moved to its ends, an end before its start to the start, and events
-    without a time or without words are left out: models write such.
+    without a time or without words are left out: models write such. Of an answer that breaks off,
+    the events before that are read.
 
     Args:
         text: What it wrote.
@@ -145,34 +167,44 @@ def events_from_text(text: str, *, duration_s: float, max_events: int = 256) -> 
         >>> events_from_text(said, duration_s=4.0).items[0].end_s
         4.0
     """
-    value = _value(text)
-    body = {"events": value} if isinstance(value, list) else value
-    entries = body.get("events")
-    if not isinstance(entries, list):
-        raise ContractError("text", "holds no list of events, expected {summary, events: [...]}")
+    require_finite(duration_s=duration_s)
+    if duration_s < 0:
+        raise ContractError("duration_s", f"got {duration_s:g}, expected 0 or more")
+    require_count(max_events=max_events)
+    summary, entries = _answer(text)
     found = [
         event
         for event in (_event(entry, duration_s) for entry in entries if isinstance(entry, dict))
         if event is not None
     ]
     found.sort(key=lambda event: event.start_s)
-    summary = body.get("summary")
-    return VideoEvents(
-        items=found[:max_events], summary=summary.strip() if isinstance(summary, str) else ""
-    )
+    return VideoEvents(items=found[:max_events], summary=summary)
 
 
-def _value(text: str) -> Any:
-    parts = (text, *find_json(text).parts)
-    problem = "is no JSON"
-    for part in parts:
+def _answer(text: str) -> tuple[str, list[Any]]:
+    """Find the summary and the entries of the first part of *text* that has a list of events."""
+    if not isinstance(text, str):
+        raise ContractError("text", f"got {shown(text)}, expected what a model wrote")
+    require_at_most("max_text_characters", len(text), _LIMITS.max_text_characters)
+    found = find_json(text)
+    lists: list[list[Any]] = []
+    single: list[Any] = []
+    problem = "holds no JSON"
+    for part in found.parts:
         value, wrong = _read(part)
-        if isinstance(value, dict) and ("events" in value or len(parts) == 1):
-            return value
-        if isinstance(value, list):
-            return value
-        problem = wrong or problem
-    raise ContractError("text", f"holds no JSON of events: {problem}")
+        if isinstance(value, dict) and isinstance(value.get("events"), list):
+            summary = value.get("summary")
+            return summary.strip() if isinstance(summary, str) else "", value["events"]
+        if isinstance(value, list) and (not value or any(isinstance(each, dict) for each in value)):
+            lists.append(value)
+        if isinstance(value, dict) and _number(value, _STARTS) is not None:
+            single.append(value)
+        problem = f"holds JSON that cannot be read ({wrong})" if wrong else "holds another JSON"
+    if single and found.is_cut:  # what was whole when the model had to stop
+        return "", single
+    if lists:
+        return "", lists[0]
+    raise ContractError("text", f"{problem}, expected {{summary, events: [...]}}")
 
 
 def _read(part: str) -> tuple[Any, str]:
@@ -198,7 +230,7 @@ def _event(entry: dict[str, Any], duration_s: float) -> VideoEvent | None:
     return VideoEvent(
         start_s=start,
         end_s=max(start, min(start if end is None else end, duration_s)),
-        description=words[:_LONGEST],
+        description=words[: _LIMITS.max_event_characters],
         objects=[each for each in things if isinstance(each, str)],
         confidence=None if confidence is None else min(max(confidence, 0.0), 1.0),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore._arrays import (
     Float64Array,
     plain_float,
@@ -19,7 +20,7 @@ from vlmcore._arrays import (
 from vlmcore.errors import ContractError
 from vlmcore.limits import VisionLimits, require_at_most
 from vlmcore.vision.detections import Detections
-from vlmcore.vision.places import Box
+from vlmcore.vision.places import Box, Point
 from vlmcore.vision.suppression import iou_matrix
 
 __all__ = ["Track", "TrackPoint", "Tracks", "track_detections"]
@@ -29,6 +30,12 @@ _LIMITS = VisionLimits()
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, Iterable) else value
+
+
+def _require_all(field: str, items: Any, kind: type) -> None:
+    wrong = [items] if not isinstance(items, tuple) else [x for x in items if type(x) is not kind]
+    if wrong:
+        raise ContractError(field, f"got {shown(wrong[0])}, expected a list of {kind.__name__}")
 
 
 @attrs.frozen(kw_only=True)
@@ -74,6 +81,7 @@ class Track:
         require_count(track_id=self.track_id)
         if self.label != "":
             require_name("label", self.label, max_characters=_LIMITS.max_label_characters)
+        _require_all("points", self.points, TrackPoint)
         frames = [point.frame for point in self.points]
         if not frames or frames != sorted(set(frames)):
             raise ContractError("points", "expected at least one, each in a later frame")
@@ -102,7 +110,7 @@ class Tracks:
         items: The things, by their numbers.
 
     Raises:
-        ContractError: If a field is not as described, or a point is in no frame.
+        ContractError: If a field is not as described, or a point is in no frame or beyond it.
         LimitExceededError: If there are more than `vlmcore.limits.VisionLimits` allows.
     """
 
@@ -117,12 +125,32 @@ class Tracks:
             frame_count=self.frame_count, height_px=self.height_px, width_px=self.width_px
         )
         require_positive(rate_hz=self.rate_hz)
-        require_at_most("max_detections", len(self.items), _LIMITS.max_detections)
+        _require_all("items", self.items, Track)
+        require_at_most("max_tracks", len(self.items), _LIMITS.max_tracks)
         numbers = [track.track_id for track in self.items]
         if len(set(numbers)) != len(numbers):
             raise ContractError("items", "got a number twice, expected one for each track")
-        if any(track.last_frame >= self.frame_count for track in self.items):
-            raise ContractError("items", f"got a point beyond the {self.frame_count} frames")
+        for i, track in enumerate(self.items):
+            self._check_reach(f"items[{i}]", track)
+
+    def _check_reach(self, field: str, track: Track) -> None:
+        if track.last_frame >= self.frame_count:
+            raise ContractError(
+                field, f"got frame {track.last_frame}, expected one of {self.frame_count}, from 0"
+            )
+        for point in track.points:
+            box = point.box
+            if (
+                box.left < 0
+                or box.top < 0
+                or box.right > self.width_px
+                or box.bottom > self.height_px
+            ):
+                raise ContractError(
+                    field,
+                    f"got {', '.join(f'{side:g}' for side in box.xyxy)} in frame {point.frame}, "
+                    f"expected a box within {self.width_px} x {self.height_px} pixels",
+                )
 
     def __iter__(self) -> Iterator[Track]:
         return iter(self.items)
@@ -207,65 +235,78 @@ def track_detections(
         >>> [(track.label, len(track.points)) for track in tracks]
         [('dog', 3)]
     """
-    if not frames:
-        raise ContractError("frames", "got none, expected at least one")
-    sizes = {(found.height_px, found.width_px) for found in frames}
-    if len(sizes) > 1:
-        raise ContractError("frames", f"got {len(sizes)} sizes, expected frames of one")
+    height_px, width_px = _one_size(frames)
     require_finite_between(0.0, 1.0, min_iou=min_iou)
-    height_px, width_px = sizes.pop()
-    points: list[list[TrackPoint]] = []
-    labels: list[str] = []
+    if min_iou == 0:
+        raise ContractError("min_iou", "got 0, expected more: all things overlap that much")
+    if type(max_gap) is not int or max_gap < 0:
+        raise ContractError("max_gap", f"got {shown(max_gap)}, expected a whole number from 0")
+    begun: list[_Begun] = []
+    live: list[_Begun] = []
     for index, found in enumerate(frames):
-        boxes = [item for item in found if item.place.bounds[2:] != item.place.bounds[:2]]
-        live = [k for k, each in enumerate(points) if index - each[-1].frame <= max_gap + 1]
-        matched = _matched(
-            [points[k][-1].box for k in live],
-            [labels[k] for k in live],
-            [Box.of(item.place.bounds) for item in boxes],
-            [item.label for item in boxes],
-            min_iou,
-        )
-        for position, item in enumerate(boxes):
-            box = Box.of(item.place.bounds)
-            point = TrackPoint(frame=index, box=box, score=item.score)
-            if position in matched:
-                points[live[matched[position]]].append(point)
-            else:
-                points.append([point])
-                labels.append(item.label)
+        live = [each for each in live if index - each.points[-1].frame <= max_gap + 1]
+        items = [item for item in found if not isinstance(item.place, Point)]
+        boxes = [Box.of(item.place.bounds) for item in items]
+        matched = _matched(live, boxes, [item.label for item in items], min_iou)
+        for position, (item, box) in enumerate(zip(items, boxes, strict=True)):
+            if position not in matched:
+                require_at_most("max_tracks", len(begun) + 1, _LIMITS.max_tracks)
+                matched[position] = _Begun(item.label)
+                begun.append(matched[position])
+                live.append(matched[position])
+            matched[position].points.append(TrackPoint(frame=index, box=box, score=item.score))
     return Tracks(
         frame_count=len(frames),
         rate_hz=rate_hz,
         height_px=height_px,
         width_px=width_px,
         items=[
-            Track(track_id=number, label=label, points=each)
-            for number, (label, each) in enumerate(zip(labels, points, strict=True), start=1)
+            Track(track_id=number, label=each.label, points=each.points)
+            for number, each in enumerate(begun, start=1)
         ],
     )
 
 
+@attrs.define(eq=False)
+class _Begun:
+    """A track that may go on."""
+
+    label: str
+    points: list[TrackPoint] = attrs.field(factory=list)
+
+
+def _one_size(frames: Sequence[Detections]) -> tuple[int, int]:
+    if not frames:
+        raise ContractError("frames", "got none, expected at least one")
+    for i, found in enumerate(frames):
+        if not isinstance(found, Detections):
+            raise ContractError(f"frames[{i}]", f"got {shown(found)}, expected Detections")
+    sizes = {(found.height_px, found.width_px) for found in frames}
+    if len(sizes) > 1:
+        raise ContractError("frames", f"got {len(sizes)} sizes, expected frames of one")
+    return sizes.pop()
+
+
 def _matched(
-    before: list[Box], before_labels: list[str], now: list[Box], labels: list[str], least: float
-) -> dict[int, int]:
-    """Give for boxes of now the position of the one before that each goes on from."""
-    if not before or not now:
+    live: list[_Begun], boxes: list[Box], labels: list[str], least: float
+) -> dict[int, _Begun]:
+    """Give for boxes, by their places, the track that each goes on."""
+    if not live or not boxes:
         return {}
     overlaps = iou_matrix(
-        np.array([box.xyxy for box in before]), np.array([box.xyxy for box in now])
+        np.array([each.points[-1].box.xyxy for each in live]), np.array([box.xyxy for box in boxes])
     )
-    same = np.array(before_labels)[:, None] == np.array(labels)[None, :]
+    same = np.array([each.label for each in live])[:, None] == np.array(labels)[None, :]
     overlaps = np.where(same, overlaps, 0.0)
-    matched: dict[int, int] = {}
+    matched: dict[int, _Begun] = {}
     taken: set[int] = set()
-    for flat in np.argsort(-overlaps, axis=None, kind="stable").tolist():
-        old, new = divmod(flat, len(now))
-        if overlaps[old, new] <= 0 or overlaps[old, new] < least:
-            break
+    flat = overlaps.ravel()
+    pairs = np.flatnonzero(flat >= least)
+    for pair in pairs[np.argsort(-flat[pairs], kind="stable")].tolist():
+        old, new = divmod(pair, len(boxes))
         if old not in taken and new not in matched:
             taken.add(old)
-            matched[new] = old
+            matched[new] = live[old]
     return matched
 
 

@@ -37,7 +37,8 @@ _BITRATES = (32000, 64000, 128000, 256000)
     title="MiniMax Music",
     category="Audio",
     description="Makes music with MiniMax. The key is taken from MINIMAX_API_KEY in the "
-    "environment of ComfyUI. A request costs money; one that has begun to send audio is not made again.",
+    "environment of ComfyUI. A request costs money; one that has begun to send audio is not made "
+    "again.",
     inputs=(
         choice("region", ("global_en", "cn_zh"), "global_en", tooltip="Which MiniMax has the key"),
         choice("model", _MODELS, _MODELS[0]),

@@ -1,5 +1,0 @@
-"""Stands in for torchvision; see `pretended`."""
-
-from pretended import pretend
-
-pretend(__name__)
