@@ -8,7 +8,7 @@ a scale is never guessed, and what is not a number is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vlmcore._arguments import shown
@@ -21,7 +21,7 @@ from vlmcore.media.images import load_image
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["image_of", "mask_of", "pictures_of"]
+__all__ = ["batch_of", "each_picture", "image_of", "mask_of", "pictures_of"]
 
 
 def pictures_of(name: str, images: Any, *, limits: ImageLimits | None = None) -> list[UInt8Array]:
@@ -41,6 +41,16 @@ def pictures_of(name: str, images: Any, *, limits: ImageLimits | None = None) ->
             that are no numbers.
         LimitExceededError: If a picture is too large.
     """
+    return list(each_picture(name, batch_of(name, images), limits=limits))
+
+
+def batch_of(name: str, images: Any) -> Any:
+    """
+    Take an IMAGE as it is: the tensor ``[B, H, W, C]``; one picture may come without its batch.
+
+    Raises:
+        ContractError: If it is no IMAGE, or an empty one.
+    """
     shape = tuple(getattr(images, "shape", ()))
     if not shape:
         raise ContractError(name, f"got {shown(images)}, expected an IMAGE")
@@ -55,10 +65,35 @@ def pictures_of(name: str, images: Any, *, limits: ImageLimits | None = None) ->
         )
     if 0 in shape:
         raise ContractError(name, f"got the shape {list(shape)}, expected at least one picture")
-    return [
-        _picture(name if shape[0] == 1 else f"{name}[{index}]", image, limits or ImageLimits())
-        for index, image in enumerate(images)
-    ]
+    return images
+
+
+def each_picture(
+    name: str,
+    batch: Any,
+    *,
+    indices: Sequence[int] | None = None,
+    limits: ImageLimits | None = None,
+    before_each: Callable[[], None] = lambda: None,
+) -> Iterator[UInt8Array]:
+    """
+    Take pictures out of a batch one by one, so that few are in memory.
+
+    Args:
+        name: The input that it came through, for errors.
+        batch: What `batch_of` gave.
+        indices: Which pictures; all of them if ``None``.
+        limits: Bounds on each picture.
+        before_each: Is called before each of them, as to end it where the person stopped the graph.
+
+    Raises:
+        ContractError: If a picture has values that are no numbers.
+        LimitExceededError: If a picture is too large.
+    """
+    for index in range(len(batch)) if indices is None else indices:
+        before_each()
+        called = name if len(batch) == 1 else f"{name}[{index}]"
+        yield _picture(called, batch[index], limits or ImageLimits())
 
 
 def _picture(name: str, image: Any, limits: ImageLimits) -> UInt8Array:

@@ -10,7 +10,7 @@ import numpy as np
 from vlmcore._arguments import shown
 from vlmcore._arrays import UInt8Array
 from vlmcore.errors import ContractError
-from vlmcore.media.sampling import SampledVideo, sample_frames
+from vlmcore.media.sampling import SampledVideo, select_frames
 from vlmcore.media.selections import FrameSampling, FrameSelection, SamplingStrategy
 from vlmcore.vision.crops import crop_detections
 from vlmcore.vision.detections import Detection, Detections
@@ -18,7 +18,8 @@ from vlmcore.vision.events import VideoEvents
 from vlmcore.vision.questions import VideoTask, reasoning_prompt
 from vlmcore.vision.scenes import SceneState
 from vlmcore.vision.tracks import Track, TrackPoint, Tracks
-from vlmcore_comfy.images import pictures_of
+from vlmcore_comfy.hosting import ALONE, Host
+from vlmcore_comfy.images import batch_of, each_picture
 
 __all__ = [
     "Detected",
@@ -121,28 +122,28 @@ def sampled(
     gap_s: float,
     thumbnail_px: int = 96,
     tracks: Any = None,
+    comfyui: Host = ALONE,
 ) -> SampledVideo:
     """
     Choose frames of an IMAGE; the strategy is a label.
 
     Raises:
+        NodeStoppedError: If the person stopped the graph.
         ContractError: If an input is not of its kind, or tracks are of another video.
     """
-    pixels = np.stack(pictures_of("frames", frames))
+    batch = batch_of("frames", frames)
     chosen = _STRATEGIES[strategy]
     changes = None
     if tracks is not None:
         followed = require_tracks("tracks", tracks)
-        if followed.frame_count != len(pixels):
-            raise ContractError(
-                "tracks", f"are of {followed.frame_count} frames, expected the {len(pixels)} here"
-            )
+        _require_frames(followed, len(batch))
         changes = followed.changes()
     elif chosen is SamplingStrategy.TRACKS:
         raise ContractError("tracks", "are not there, expected them for 'Track-change priority'")
     is_used = chosen in (SamplingStrategy.TRACKS, SamplingStrategy.HYBRID)
-    return sample_frames(
-        pixels,
+    selection = select_frames(
+        each_picture("frames", batch, before_each=comfyui.raise_if_stopped),
+        len(batch),
         rate_hz=fps,
         sampling=FrameSampling(
             max_frames=max_frames,
@@ -152,13 +153,23 @@ def sampled(
         ),
         track_changes=changes.tolist() if is_used and changes is not None else None,
     )
+    indices = [frame.index for frame in selection.frames if frame.index is not None]
+    pixels = np.stack(list(each_picture("frames", batch, indices=indices)))
+    return SampledVideo(pixels=pixels, selection=selection)
+
+
+def _require_frames(tracks: Tracks, count: int) -> None:
+    if tracks.frame_count != count:
+        raise ContractError(
+            "tracks", f"are of {tracks.frame_count} frames, expected the {count} here"
+        )
 
 
 def sampling_diagnostics(frames: Any, fps: float, selection: FrameSelection) -> dict[str, Any]:
     """Say how a selection came about."""
     reasons = [frame.reason.value for frame in selection.frames]
     return {
-        "input_frames": len(frames),
+        "input_frames": len(batch_of("frames", frames)),
         "fps": fps,
         "selected_frames": len(selection.frames),
         "scanned_frames": selection.scanned_frames,
@@ -186,30 +197,48 @@ def question_about(
 
 
 def crops_of(
-    frames: Any, tracks: Any, *, each: int, most: int, size_px: int, scale: float
+    frames: Any,
+    tracks: Any,
+    *,
+    each: int,
+    most: int,
+    size_px: int,
+    scale: float,
+    comfyui: Host = ALONE,
 ) -> tuple[list[UInt8Array], list[dict[str, Any]]]:
     """
     Cut each followed thing out of *each* of its frames, *most* times in all.
 
+    Where that is too often, fewer are cut of each, so that as many things as fit are shown.
+
     Raises:
         ContractError: If an input is not of its kind, tracks are of another video, or there are
             none.
+        NodeStoppedError: If the person stopped the graph.
     """
     followed = require_tracks("tracks", tracks)
-    count = len(frames) if getattr(frames, "ndim", 0) == 4 else 1
-    if followed.frame_count != count:
+    batch = batch_of("frames", frames)
+    _require_frames(followed, len(batch))
+    size = (followed.height_px, followed.width_px)
+    if tuple(batch.shape[1:3]) != size:
         raise ContractError(
-            "tracks", f"are of {followed.frame_count} frames, expected the {count} here"
+            "tracks",
+            f"are of frames of {size[1]} x {size[0]} pixels, expected the {batch.shape[2]} x "
+            f"{batch.shape[1]} here",
         )
-    wanted = [(track, point) for track in followed for point in _spread(track, each)][:most]
-    if not wanted:
+    if not len(followed):
         raise ContractError("tracks", "hold nothing that was followed, expected at least one thing")
-    needed = sorted({point.frame for _, point in wanted})
-    pictures = dict(zip(needed, pictures_of("frames", frames[needed]), strict=True))
+    each = min(each, max(1, most // len(followed)))
+    wanted = [(track, point) for track in followed for point in _spread(track, each)][:most]
     crops: list[UInt8Array] = []
     manifest: list[dict[str, Any]] = []
-    for track, point in wanted:
-        picture = pictures[point.frame]
+    pictures = each_picture(
+        "frames",
+        batch,
+        indices=[point.frame for _, point in wanted],
+        before_each=comfyui.raise_if_stopped,
+    )
+    for (track, point), picture in zip(wanted, pictures, strict=True):
         found = Detections(
             height_px=picture.shape[0],
             width_px=picture.shape[1],

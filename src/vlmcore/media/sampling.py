@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -13,6 +13,7 @@ from vlmcore._arrays import (
     UInt8Array,
     readonly_float64,
     readonly_frames,
+    require_count,
     require_positive,
 )
 from vlmcore.errors import ContractError
@@ -21,7 +22,7 @@ from vlmcore.media._changes import ChangeMeter, grey_thumbnail
 from vlmcore.media._choosing import select_by_changes, select_evenly
 from vlmcore.media.selections import FrameSampling, FrameSelection, SamplingStrategy
 
-__all__ = ["SampledVideo", "sample_frames"]
+__all__ = ["SampledVideo", "sample_frames", "select_frames"]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -84,20 +85,65 @@ def sample_frames(
         ((0.0, 2.0, 3.9, 5.9), (2.0,))
     """
     readonly_frames(frames, field="frames")
-    require_at_most("max_decoded_frames", len(frames), VideoLimits().max_decoded_frames)
-    times = _times(len(frames), rate_hz, timestamps_s)
-    tracks = None if track_changes is None else _scores(track_changes, len(frames))
-    if sampling.strategy is SamplingStrategy.UNIFORM:
-        selection = select_evenly(times, sampling)
-    else:
-        meter = ChangeMeter()
-        for frame, at_s in zip(frames, times.tolist(), strict=True):
-            meter.add(grey_thumbnail(frame, sampling.thumbnail_px), at_s)
-        selection = select_by_changes(meter.changes(), sampling, tracks=tracks)
-    indices = np.searchsorted(times, selection.timestamps_s)
+    selection = select_frames(
+        frames,
+        len(frames),
+        rate_hz=rate_hz,
+        timestamps_s=timestamps_s,
+        sampling=sampling,
+        track_changes=track_changes,
+    )
+    indices = [frame.index for frame in selection.frames if frame.index is not None]
     pixels: UInt8Array = np.asarray(frames)[indices]  # a copy
     pixels.flags.writeable = False
     return SampledVideo(pixels=pixels, selection=selection)
+
+
+def select_frames(
+    frames: Iterable[UInt8Array],
+    count: int,
+    *,
+    rate_hz: float | None = None,
+    timestamps_s: Sequence[float] | None = None,
+    sampling: FrameSampling = _USUAL,
+    track_changes: Sequence[float] | None = None,
+) -> FrameSelection:
+    """
+    Choose frames of a video that is never whole in memory, as `sample_frames` does.
+
+    Args:
+        frames: RGB, uint8, shape ``[H, W, 3]`` each, oldest first. They are taken one by one, and
+            none is kept; `SamplingStrategy.UNIFORM` takes none.
+        count: How many there are.
+        rate_hz: Frames a second, where they are at even steps.
+        timestamps_s: The time of each frame, shape ``[count]``; instead of *rate_hz*.
+        sampling: How they are chosen.
+        track_changes: How much the tracks of things change at each frame, shape ``[count]``.
+
+    Raises:
+        ContractError: If an argument is not as described, or there are not *count* frames.
+        LimitExceededError: If there are more frames than `vlmcore.limits.VideoLimits` allows.
+
+    Example:
+        >>> shown = np.zeros((4, 4, 3), np.uint8)
+        >>> [each.index for each in select_frames((shown for _ in range(9)), 9, rate_hz=1).frames]
+        [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    require_count(count=count)
+    require_at_most("max_decoded_frames", count, VideoLimits().max_decoded_frames)
+    times = _times(count, rate_hz, timestamps_s)
+    tracks = None if track_changes is None else _scores(track_changes, count)
+    if sampling.strategy is SamplingStrategy.UNIFORM:
+        return select_evenly(times, sampling)
+    meter = ChangeMeter()
+    taken = 0
+    for taken, frame in enumerate(frames, start=1):
+        if taken > count:
+            break
+        meter.add(grey_thumbnail(frame, sampling.thumbnail_px), float(times[taken - 1]))
+    if taken != count:
+        raise ContractError("frames", f"got {'more' if taken > count else taken}, expected {count}")
+    return select_by_changes(meter.changes(), sampling, tracks=tracks)
 
 
 def _times(count: int, rate_hz: float | None, timestamps_s: Any) -> Float64Array:

@@ -67,7 +67,7 @@ class SceneState:
             for thing in self.things
         ]
         lines += [
-            f"{event.start_s:.2f} to {event.end_s:.2f} s: {event.description}"
+            f"{event.start_s:.2f} to {event.end_s:.2f} s: {' '.join(event.description.split())}"
             for event in self.events
         ]
         return "\n".join(lines) or "Nothing was followed, and nothing happened."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vlmcore_comfy.declaring import Node, Output, choice, integer, node, number, socket
+from vlmcore_comfy.hosting import ALONE, Host
 
 __all__ = ["NODES", "performance_profile", "pixel_budget"]
 
@@ -77,15 +78,22 @@ def performance_profile(profile: str) -> tuple[int, float, int, int, bool, str]:
     is_threaded=True,
 )
 def pixel_budget(
-    images: Any, max_megapixels: float, max_edge: int, multiple: str, resize_quality: str
+    images: Any,
+    max_megapixels: float,
+    max_edge: int,
+    multiple: str,
+    resize_quality: str,
+    *,
+    comfyui: Host = ALONE,
 ) -> tuple[Any, int, int, str]:
     """Make images smaller."""
     from vlmcore.contracts.json_text import write_json
+    from vlmcore.limits import ImageLimits, VideoLimits
     from vlmcore.media.budgets import PixelBudget
     from vlmcore.media.resizing import Resampling
-    from vlmcore_comfy.images import image_of, pictures_of
+    from vlmcore_comfy.images import batch_of, each_picture, image_of
 
-    pictures = pictures_of("images", images)
+    batch = batch_of("images", images)
     side = int(multiple)
     budget = PixelBudget.of_megapixels(
         max_megapixels,
@@ -93,16 +101,23 @@ def pixel_budget(
         multiple_px=side,
         resampling=Resampling.BICUBIC if resize_quality == _BICUBIC else Resampling.AREA,
     )
-    height, width = pictures[0].shape[:2]
+    height, width = batch.shape[1:3]
     report = budget.report(width, height, patch_px=side if side > 1 else None)
+    # A picture of 8k is what is to be made smaller here: as large as the frame of a video.
+    pictures = each_picture(
+        "images",
+        batch,
+        limits=ImageLimits(max_pixels=VideoLimits().max_pixels),
+        before_each=comfyui.raise_if_stopped,
+    )
+    after = image_of([budget.apply(picture) for picture in pictures])
     said = {
-        "images": len(pictures),
+        "images": len(batch),
         "before": list(report.before_px),
         "after": list(report.after_px),
         "share_of_pixels": round(report.share, 6),
         "patches": report.tokens,
     }
-    after = image_of([budget.apply(picture) for picture in pictures])
     return after, report.after_px[0], report.after_px[1], write_json(said)
 
 

@@ -114,6 +114,7 @@ def temporal_reasoner(
         strategy=strategy,
         gap_s=minimum_gap_seconds,
         tracks=tracks,
+        comfyui=comfyui,
     )
     selection = video.selection
     asked = VideoQuestion(

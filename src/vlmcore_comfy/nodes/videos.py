@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vlmcore_comfy.declaring import Node, Output, choice, integer, node, number, socket, text
+from vlmcore_comfy.hosting import ALONE, Host
 from vlmcore_comfy.sockets import DETECTIONS, EVENTS, SCENE_STATE, TRACKS, VIDEO_SELECTION
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def frame_sampler(
     minimum_gap_seconds: float,
     thumbnail_size: int,
     tracks: Tracks | None = None,
+    *,
+    comfyui: Host = ALONE,
 ) -> tuple[Any, FrameSelection, str, str]:
     """Choose frames."""
     from vlmcore.contracts.json_text import write_json
@@ -86,6 +89,7 @@ def frame_sampler(
         gap_s=minimum_gap_seconds,
         thumbnail_px=thumbnail_size,
         tracks=tracks,
+        comfyui=comfyui,
     )
     selection = video.selection
     said = write_json(selection.to_document())
@@ -151,6 +155,8 @@ def track_crops(
     max_crops: int,
     output_size: int,
     context_scale: float,
+    *,
+    comfyui: Host = ALONE,
 ) -> tuple[Any, str]:
     """Cut things out of frames."""
     from vlmcore.contracts.json_text import write_json
@@ -164,6 +170,7 @@ def track_crops(
         most=max_crops,
         size_px=output_size,
         scale=context_scale,
+        comfyui=comfyui,
     )
     return image_of(crops), write_json(manifest)
 
