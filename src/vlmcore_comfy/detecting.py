@@ -12,7 +12,7 @@ import numpy as np
 from vlmcore._arrays import BoolArray, UInt8Array
 from vlmcore.contracts.json_text import write_json
 from vlmcore.errors import ContractError, DetectionCancelledError
-from vlmcore.vision.detections import Detections
+from vlmcore.vision.detections import Detection, Detections
 from vlmcore.vision.documents import detections_to_document
 from vlmcore.vlm.detector import DetectionOptions, Detector, split_labels
 from vlmcore.vlm.detector_catalog import match_detector
@@ -20,7 +20,7 @@ from vlmcore.vlm.generation import CancelToken
 from vlmcore.vlm.loading import load_detector
 from vlmcore_comfy.hosting import Host
 from vlmcore_comfy.keeping import Kept
-from vlmcore_comfy.models import model_folder
+from vlmcore_comfy.models import CUSTOM, model_folder
 
 __all__ = ["KEPT", "DetectorChoice", "boxes_of", "detect", "drawn", "masks", "written"]
 
@@ -33,25 +33,24 @@ class DetectorChoice:
     Which detector, as widgets say it.
 
     Attributes:
-        label: The label of the catalog; or a folder under one of ComfyUI's model folders, another
-            folder, or an id of the hub.
+        label: The label of the catalog, or `vlmcore_comfy.models.CUSTOM`.
+        custom: For the latter: a folder under one of ComfyUI's model folders, another folder, or an
+            id of the hub.
         precision: The number format of its weights.
     """
 
     label: str
+    custom: str = ""
     precision: str = "auto"
 
     def load(self, comfyui: Host) -> Detector:
         """
-        Load it.
+        Load it: what lies in a model folder comes before the hub.
 
         Raises:
             VlmcoreError: If it cannot be loaded.
         """
-        if not self.label.strip():
-            raise ContractError("model", "is blank, expected a detector")
-        spec = match_detector(self.label)
-        wanted = self.label if spec is None or spec.repo_id is None else spec.repo_id
+        wanted = self._wanted()
         folder = model_folder(wanted, _FOLDERS, comfyui)
         return load_detector(
             wanted if folder is None else folder,
@@ -59,6 +58,21 @@ class DetectorChoice:
             dtype=self.precision,
             residency=comfyui.residency,
         )
+
+    def _wanted(self) -> str:
+        if self.label == CUSTOM:
+            wanted = self.custom.strip()
+            if not wanted:
+                raise ContractError(
+                    "custom_model_id",
+                    "is blank, expected an id of the hub, as org/name, or a folder under "
+                    "models/detection",
+                )
+            return wanted
+        spec = match_detector(self.label)
+        assert spec is not None
+        assert spec.repo_id is not None
+        return spec.repo_id
 
 
 KEPT: Kept[DetectorChoice, Detector] = Kept(most=2)
@@ -148,19 +162,25 @@ def masks(found: Sequence[Detections]) -> list[BoolArray]:
 
 
 def boxes_of(found: Sequence[Detections]) -> tuple[list[Any], list[Any]]:
-    """Give the boxes of each picture as ComfyUI has them: plain, and with what is known."""
+    """
+    Give the boxes as ComfyUI has them.
+
+    Returns:
+        A list of boxes for each picture; and one list of all of them, each with the picture that it
+        is in, its label and its score.
+    """
+    plain = [[_box(item.place.bounds) for item in each] for each in found]
     described = [
-        [
-            {**_box(item.place.bounds), "metadata": {"label": item.label, "score": item.score}}
-            for item in each
-        ]
-        for each in found
-    ]
-    plain = [
-        [{key: value for key, value in box.items() if key != "metadata"} for box in boxes]
-        for boxes in described
+        {**box, "metadata": {"frame": index, **_known(item)}}
+        for index, (each, boxes) in enumerate(zip(found, plain, strict=True))
+        for item, box in zip(each, boxes, strict=True)
     ]
     return plain, described
+
+
+def _known(item: Detection) -> dict[str, Any]:
+    # ComfyUI's own nodes write "desc" over a box.
+    return {"label": item.label, "desc": item.label, "score": item.score}
 
 
 def _box(bounds: tuple[float, float, float, float]) -> dict[str, int]:

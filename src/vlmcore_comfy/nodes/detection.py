@@ -28,6 +28,7 @@ _MODELS = (
     "Grounding DINO Base",
     "OWLv2 Base Ensemble",
     "OmDet Turbo Swin Tiny (fast)",
+    "Custom Hugging Face model",
 )
 
 
@@ -39,7 +40,7 @@ _MODELS = (
     "by commas or lines.",
     inputs=(
         socket("image", "IMAGE"),
-        choice("model", _MODELS, is_open=True, tooltip="Or a folder under models/detection"),
+        choice("model", _MODELS),
         text("labels", "person, animal, vehicle", multiline=True),
         number("box_threshold", 0.3, 0.0, 1.0, 0.01),
         number("text_threshold", 0.25, 0.0, 1.0, 0.01, tooltip="Of Grounding DINO only"),
@@ -49,6 +50,12 @@ _MODELS = (
         choice("precision", ("auto", "bfloat16", "float16", "float32"), is_optional=True),
         integer("batch_size", 1, 1, 16, is_optional=True),
         boolean("unload_after", default=False, is_optional=True),
+        text(
+            "custom_model_id",
+            is_optional=True,
+            tooltip="Of a custom model: a folder under models/detection, another folder, or an id "
+            "of the hub",
+        ),
     ),
     outputs=(
         Output(DETECTIONS, "detections"),
@@ -73,6 +80,7 @@ def open_vocabulary_detection(
     precision: str = "auto",
     batch_size: int = 1,
     unload_after: bool = False,
+    custom_model_id: str = "",
     *,
     comfyui: Host = ALONE,
 ) -> tuple[Detected, str, Any, Any, list[Any], list[Any]]:
@@ -83,7 +91,7 @@ def open_vocabulary_detection(
 
     pictures = pictures_of("image", image)
     found = detect(
-        DetectorChoice(model, precision),
+        DetectorChoice(model, custom_model_id, precision),
         pictures,
         labels,
         thresholds=(box_threshold, text_threshold, nms_threshold),
