@@ -216,18 +216,8 @@ def crops_of(
             none.
         NodeStoppedError: If the person stopped the graph.
     """
-    followed = require_tracks("tracks", tracks)
     batch = batch_of("frames", frames)
-    _require_frames(followed, len(batch))
-    size = (followed.height_px, followed.width_px)
-    if tuple(batch.shape[1:3]) != size:
-        raise ContractError(
-            "tracks",
-            f"are of frames of {size[1]} x {size[0]} pixels, expected the {batch.shape[2]} x "
-            f"{batch.shape[1]} here",
-        )
-    if not len(followed):
-        raise ContractError("tracks", "hold nothing that was followed, expected at least one thing")
+    followed = _followed_in(batch, tracks)
     each = min(each, max(1, most // len(followed)))
     wanted = [(track, point) for track in followed for point in _spread(track, each)][:most]
     crops: list[UInt8Array] = []
@@ -258,6 +248,22 @@ def crops_of(
         )
         crops.append(crop.pixels)
     return crops, manifest
+
+
+def _followed_in(batch: Any, tracks: Any) -> Tracks:
+    """Require tracks of these frames, and of something."""
+    followed = require_tracks("tracks", tracks)
+    _require_frames(followed, len(batch))
+    height, width = batch.shape[1:3]
+    if (followed.height_px, followed.width_px) != (height, width):
+        raise ContractError(
+            "tracks",
+            f"are of frames of {followed.width_px} x {followed.height_px} pixels, expected the "
+            f"{width} x {height} here",
+        )
+    if not len(followed):
+        raise ContractError("tracks", "hold nothing that was followed, expected at least one thing")
+    return followed
 
 
 def _spread(track: Track, most: int) -> list[TrackPoint]:
