@@ -48,6 +48,8 @@ LEROBOT_NEEDS = (
     "termcolor",
     "tqdm",
 )
+TORCH_BESIDE = ("torchvision", "torchaudio")
+COMFY_PINS = "constraints/comfy.txt"  # its own needs, but for the torch that everything is run with
 ATHERIS = "atheris==3.0.0"
 AXE = "axe-core@4.14.1"
 FLASHPACK = "flashpack==0.4.5"  # the golden files are written by it
@@ -147,6 +149,25 @@ def servers(session: nox.Session) -> None:
     session.run(python, "-m", "pip", "install", "-q", "-c", PINS, *wanted)
     test = "tests/vlmcore/vlm/remote/test_transformers_serve_torch.py"
     session.run(python, "-m", "pytest", test, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(default=False)
+def comfy(session: nox.Session) -> None:
+    """Run the nodes and every example graph in a real ComfyUI, whose checkout COMFYUI_DIR names."""
+    checkout = os.environ.get("COMFYUI_DIR")
+    if not checkout:
+        session.skip("needs COMFYUI_DIR, a checkout of ComfyUI")
+    wanted = Path(checkout, "requirements.txt").read_text(encoding="utf-8").split("\n")
+    needs = [line for line in wanted if line.strip() not in (*TORCH_BESIDE, "torch")]
+    requirements_of_comfyui = Path(session.create_tmp(), "requirements.txt")
+    requirements_of_comfyui.write_text("\n".join(needs), encoding="utf-8")
+    session.install("-c", PINS, "torch")
+    session.install("-c", COMFY_PINS, "-r", str(requirements_of_comfyui))
+    install(session, "tests", extras="comfy,local,server,audio,testing")
+    # Some of its needs bring them, for another build of torch; our tests have stand-ins.
+    session.run("pip", "uninstall", "-q", "-y", *TORCH_BESIDE)
+    tests = "tests/vlmcore_comfy/test_in_comfyui.py"
+    session.run("pytest", tests, *session.posargs, env={"COMFYUI_DIR": checkout, **KEPT})
 
 
 @nox.session(default=False)

@@ -12,8 +12,8 @@ Vision-language models as a plain Python library: typed, bounded, and usable off
 What robots report and accept, and the gate for their actions, is here too: `Embodiment`,
 `Observation`, `ActionChunk`, `SafetyGate`, `VettedChunk`.
 
-Importing this package loads NumPy and attrs, and no framework: torch, transformers and Pillow are
-loaded when a model or an image file is opened.
+Importing this package loads next to nothing: what is behind a name is loaded when it is used, and
+torch, transformers and Pillow when a model or an image file is opened.
 """
 
 from typing import TYPE_CHECKING

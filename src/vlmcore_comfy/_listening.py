@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 from websockets.exceptions import WebSocketException
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 
 from vlmcore._closing import Closing
 from vlmcore.contracts.json_text import read_json
@@ -34,15 +35,18 @@ class Listener(Closing):
         self._url = endpoint.url
         scheme = "wss" if endpoint.scheme == "https" else "ws"
         address = endpoint.url.partition("://")[2].rstrip("/")
+        self._leaving = ExitStack()
         try:
-            self._connection: ClientConnection = connect(
-                f"{scheme}://{address}/ws?clientId={client_id}",
-                proxy=None,
-                compression=None,
-                max_size=GraphLimits().max_message_bytes,
-                open_timeout=timeout_s,
-                ping_timeout=None,  # a graph may keep all of Python busy for long
-                close_timeout=1,
+            self._connection = self._leaving.enter_context(
+                connect(
+                    f"{scheme}://{address}/ws?clientId={client_id}",
+                    proxy=None,
+                    compression=None,
+                    max_size=GraphLimits().max_message_bytes,
+                    open_timeout=timeout_s,
+                    ping_timeout=None,  # a graph may keep all of Python busy for long
+                    close_timeout=1,
+                )
             )
         except ConnectionRefusedError:
             raise GraphServerError(
@@ -55,7 +59,7 @@ class Listener(Closing):
 
     def close(self) -> None:
         """Hang up."""
-        self._connection.close()
+        self._leaving.close()
 
     def messages(self) -> Iterator[dict[str, Any] | bytes]:
         """
