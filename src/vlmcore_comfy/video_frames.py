@@ -218,8 +218,12 @@ def crops_of(
     """
     batch = batch_of("frames", frames)
     followed = _followed_in(batch, tracks)
-    each = min(each, max(1, most // len(followed)))
-    wanted = [(track, point) for track in followed for point in _spread(track, each)][:most]
+    whole, more = divmod(most, len(followed))
+    wanted = [
+        (track, point)
+        for place, track in enumerate(followed)
+        for point in _spread(track, min(each, max(1, whole + (place < more))))
+    ][:most]
     crops: list[UInt8Array] = []
     manifest: list[dict[str, Any]] = []
     pictures = each_picture(
