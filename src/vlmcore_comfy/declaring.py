@@ -282,11 +282,11 @@ def require_choices(node: Node[..., Any], inputs: Mapping[str, Any]) -> None:
         if each.type == "COMBO" and not each.is_open and each.name in inputs:
             options = each.options["options"]
             if inputs[each.name] not in options:
-                labels = {str(option): str(option) for option in options}
+                labels = {str(option).lower(): str(option) for option in options}
                 hint = did_you_mean(str(inputs[each.name]), labels)
                 raise ContractError(
                     each.name,
-                    f"got {shown(inputs[each.name])}, expected one of {', '.join(labels)}{hint}",
+                    f"got {shown(inputs[each.name])}, expected one of {', '.join(labels.values())}{hint}",
                 )
 
 
