@@ -123,7 +123,7 @@ def detect(
                 comfyui.raise_if_stopped()
                 batch = pictures[start : start + batch_size]
                 found += detector.detect_many(
-                    batch, names, options, cancel=cancel, batch_size=batch_size
+                    batch, names, options, cancel=cancel, batch_size=batch_size, layout="HWC"
                 )
                 comfyui.progress(len(found), len(pictures))
     except DetectionCancelledError:

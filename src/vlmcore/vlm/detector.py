@@ -17,6 +17,7 @@ from vlmcore._arrays import (
 )
 from vlmcore.errors import ContractError, LimitExceededError
 from vlmcore.limits import DetectorLimits, require_at_most
+from vlmcore.media.arrays import Layout
 from vlmcore.vision.detections import Detections
 from vlmcore.vlm.generation import CancelToken
 
@@ -106,6 +107,7 @@ class Detector(Protocol):
         /,
         *,
         cancel: CancelToken | None = None,
+        layout: Layout | None = None,
     ) -> Detections:
         """Find what *labels* name in *image*, the highest score first."""
         ...
@@ -119,6 +121,7 @@ class Detector(Protocol):
         *,
         cancel: CancelToken | None = None,
         batch_size: int = ...,
+        layout: Layout | None = None,
     ) -> list[Detections]:
         """Find what *labels* name in each of *images*, in their order, as `detect` does."""
         ...

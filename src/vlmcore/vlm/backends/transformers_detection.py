@@ -19,6 +19,7 @@ from vlmcore.errors import (
     VlmcoreError,
 )
 from vlmcore.limits import DetectorLimits, require_at_most
+from vlmcore.media.arrays import Layout
 from vlmcore.media.images import load_image
 from vlmcore.vision.detections import Detections
 from vlmcore.vlm._requirements import cancel_tokens
@@ -90,6 +91,7 @@ class TransformersDetector:
         /,
         *,
         cancel: CancelToken | None = None,
+        layout: Layout | None = None,
     ) -> Detections:
         """
         Find what *labels* name in *image*.
@@ -99,6 +101,7 @@ class TransformersDetector:
             labels: What to look for, as ``["a cup", "a hand"]``.
             options: What of it to give back.
             cancel: Stops the model within one of its layers.
+            layout: Which axis of an array holds the channels, as for `vlmcore.media.load_image`.
 
         Returns:
             What was found, in pixels of the image, the highest score first; the labels are those
@@ -112,7 +115,10 @@ class TransformersDetector:
             ContractError: If the labels are not such, or this model cannot be told so many.
             ModelError: If the detector is closed.
         """
-        return self.detect_many([image], labels, options, cancel=cancel, batch_size=1)[0]
+        (found,) = self.detect_many(
+            [image], labels, options, cancel=cancel, batch_size=1, layout=layout
+        )
+        return found
 
     def detect_many(
         self,
@@ -123,6 +129,7 @@ class TransformersDetector:
         *,
         cancel: CancelToken | None = None,
         batch_size: int = 4,
+        layout: Layout | None = None,
     ) -> list[Detections]:
         """
         Find what *labels* name in each of *images*, as `detect` does.
@@ -137,6 +144,7 @@ class TransformersDetector:
             options: What of it to give back.
             cancel: Stops the model within one of its layers.
             batch_size: How many images to read, and to give to the model, at once.
+            layout: Which axis of arrays holds the channels, as for `vlmcore.media.load_image`.
 
         Returns:
             What was found in each, in their order.
@@ -154,7 +162,9 @@ class TransformersDetector:
         cancels = (*cancel_tokens(cancel), self._held.closing)
         found: list[Detections] = []
         for start in range(0, len(images), batch_size):
-            pixels = [load_image(image) for image in images[start : start + batch_size]]
+            pixels = [
+                load_image(image, layout=layout) for image in images[start : start + batch_size]
+            ]
             found += self._found(pixels, labels, options, cancels)
         return found
 

@@ -17,6 +17,7 @@ from vlmcore.errors import (
     DetectionCancelledError,
     DetectionError,
     LimitExceededError,
+    MediaError,
     MissingDependencyError,
     ModelError,
     UnsupportedModelError,
@@ -343,3 +344,13 @@ def test_numbers_that_are_not_finite_are_an_error(tmp_path, folder_of):
         pytest.raises(DetectionError, match="not finite"),
     ):
         detector.detect(PICTURES[0], LABELS, ALL)
+
+
+def test_an_image_that_is_three_pixels_high_is_found_in_once_its_layout_is_said(grounding):
+    """
+    Its shape alone leaves open which axis holds the channels, and nothing is guessed.
+    """
+    with pytest.raises(MediaError, match="ambiguous"):
+        grounding.detect(picture(3, 40), LABELS, ALL)
+    found = grounding.detect(picture(3, 40), LABELS, ALL, layout="HWC")
+    assert (3, 40) == (found.height_px, found.width_px)
