@@ -280,14 +280,15 @@ def require_choices(node: Node[..., Any], inputs: Mapping[str, Any]) -> None:
     """
     for each in node.inputs:
         if each.type == "COMBO" and not each.is_open and each.name in inputs:
-            options = each.options["options"]
-            if inputs[each.name] not in options:
-                labels = {str(option).lower(): str(option) for option in options}
-                hint = did_you_mean(str(inputs[each.name]), labels)
-                raise ContractError(
-                    each.name,
-                    f"got {shown(inputs[each.name])}, expected one of {', '.join(labels.values())}{hint}",
-                )
+            _require_one_of(each.name, inputs[each.name], each.options["options"])
+
+
+def _require_one_of(name: str, value: Any, options: list[str] | list[int]) -> None:
+    if value not in options:
+        labels = {str(option).lower(): str(option) for option in options}
+        hint = did_you_mean(str(value), labels)
+        expected = ", ".join(labels.values())
+        raise ContractError(name, f"got {shown(value)}, expected one of {expected}{hint}")
 
 
 def _bounded(default: float, lowest: float, highest: float, step: float | None) -> dict[str, Any]:

@@ -83,6 +83,7 @@ async def http_policy(
 ) -> tuple[ActionChunk, str]:
     """Ask over HTTP."""
     from vlmcore_comfy.policy_pool import ask_policy
+    from vlmcore_comfy.policy_tokens import token_for
     from vlmcore_comfy.seeing import newest, require_seen
     from vlmcore_robotics.clients import AsyncHttpPolicy
 
@@ -93,7 +94,11 @@ async def http_policy(
 
     def make() -> AsyncHttpPolicy:
         return AsyncHttpPolicy(
-            endpoint, embodiment=robot, timeout_s=timeout_seconds, allow_remote=allow_remote
+            endpoint,
+            embodiment=robot,
+            token=token_for("VLA_POLICY_TOKEN", endpoint, schemes=("http", "https")),
+            timeout_s=timeout_seconds,
+            allow_remote=allow_remote,
         )
 
     return await ask_policy(("http", endpoint, robot, timeout_seconds, allow_remote), make, seen)
@@ -124,6 +129,7 @@ async def openpi_policy(
     """Ask over a WebSocket."""
     from vlmcore_comfy.policy_layouts import openpi_layout
     from vlmcore_comfy.policy_pool import ask_policy
+    from vlmcore_comfy.policy_tokens import token_for
     from vlmcore_comfy.seeing import newest, require_seen
     from vlmcore_robotics.clients import AsyncWebSocketPolicy
 
@@ -137,6 +143,7 @@ async def openpi_policy(
             endpoint,
             embodiment=robot,
             layout=layout,
+            api_key=token_for("OPENPI_API_KEY", endpoint, schemes=("ws", "wss")),
             timeout_s=timeout_seconds,
             allow_remote=allow_remote,
         )
@@ -165,6 +172,7 @@ async def groot_policy(
 ) -> tuple[ActionChunk, str]:
     """Ask over ZeroMQ."""
     from vlmcore_comfy.policy_pool import ask_policy
+    from vlmcore_comfy.policy_tokens import token_for
     from vlmcore_comfy.seeing import require_seen
     from vlmcore_robotics.clients import AsyncZmqPolicy
     from vlmcore_robotics.wire.layouts import plain_groot_layout
@@ -172,18 +180,19 @@ async def groot_policy(
     del ask_again
     seen = require_seen("observation", observation)
     robot = seen.robot()
-    bracketed = f"[{host}]" if ":" in host else host
+    endpoint = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
 
     def make() -> AsyncZmqPolicy:
         return AsyncZmqPolicy(
-            f"tcp://{bracketed}:{port}",
+            endpoint,
             embodiment=robot,
             layout=plain_groot_layout(robot),
+            api_token=token_for("GROOT_API_TOKEN", endpoint, schemes=("tcp",)),
             timeout_s=timeout_seconds,
             allow_remote=allow_remote,
         )
 
-    return await ask_policy(("groot", host, port, robot, timeout_seconds, allow_remote), make, seen)
+    return await ask_policy(("groot", endpoint, robot, timeout_seconds, allow_remote), make, seen)
 
 
 NODES: tuple[Node[..., Any], ...] = (http_policy, openpi_policy, groot_policy)
