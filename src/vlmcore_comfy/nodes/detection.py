@@ -86,10 +86,11 @@ def open_vocabulary_detection(
 ) -> tuple[Detected, str, Any, Any, list[Any], list[Any]]:
     """Find what labels name."""
     from vlmcore_comfy.detecting import DetectorChoice, boxes_of, detect, drawn, masks, written
-    from vlmcore_comfy.images import image_of, mask_of, pictures_of
+    from vlmcore_comfy.images import batch_of, each_picture, image_of, mask_of
     from vlmcore_comfy.video_frames import Detected
 
-    pictures = pictures_of("image", image)
+    stops = comfyui.raise_if_stopped
+    pictures = list(each_picture("image", batch_of("image", image), before_each=stops))
     found = detect(
         DetectorChoice(model, custom_model_id, precision),
         pictures,

@@ -246,14 +246,18 @@ def test_labels_in_any_script_are_given_back_as_they_were_typed(host: Folders) -
     }
 
 
-def test_a_person_who_stops_the_graph_waits_for_one_batch(host: Folders) -> None:
+def test_a_person_who_stops_the_graph_waits_for_one_batch_at_most(host: Folders) -> None:
     """
     And the next graph works.
     """
-    host.stops_after = 2
+    host.stops_after = 40 + 2
     with pytest.raises(NodeStoppedError):
         detect(host, noise(40))
     assert 2 == len(host.done)
+    host.asked = 40 - host.stops_after
+    with pytest.raises(NodeStoppedError):
+        detect(host, noise(100))
+    assert 2 == len(host.done), "it ended while the images were converted"
     host.stops_after = None
     assert 1 == len(detect(host, noise(1))[0].frames)
 
