@@ -9,7 +9,7 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,7 +19,7 @@ import pytest
 import soundfile
 import trustme
 
-from routing_cases import ADDRESSES, PUBLIC, routed  # noqa: F401 - tests of music have it from here
+from routing_cases import ADDRESSES, PUBLIC, routed
 from vlmcore._net.http_exchange import HttpExchange
 from vlmcore.limits import MusicLimits
 from vlmcore.secrets import Secret
@@ -202,6 +202,19 @@ TERMS = Terms(
     tls=ssl.create_default_context(),
     exchange_type=HttpExchange,
 )
+
+
+@contextlib.contextmanager
+def scripted_minimax(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedMiniMax]:
+    """Put a scripted MiniMax in the place of the real one, with a key that it is shown."""
+    server = ScriptedMiniMax(folder)
+    monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
+    monkeypatch.setenv("MINIMAX_API_KEY", KEY)
+    try:
+        with routed(server.port):
+            yield server
+    finally:
+        server.close()
 
 
 def request(container: Container = Container.WAV) -> MusicRequest:

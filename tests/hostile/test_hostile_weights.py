@@ -121,12 +121,12 @@ def test_a_hostile_file_costs_less_than_64_mib(report: dict[str, Any], name: str
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_hostile_file_costs_a_second_or_so(report: dict[str, Any], name: str) -> None:
+def test_a_hostile_file_costs_less_than_a_second(report: dict[str, Any], name: str) -> None:
     """
-    Time of the processor, with room for a machine that others use.
+    Time of the processor, not of a machine that others use.
     """
     outcome, seconds, _, _ = report[name]
-    assert seconds < 3, outcome
+    assert seconds < 1, outcome
 
 
 @pytest.mark.parametrize("name", NAMES)

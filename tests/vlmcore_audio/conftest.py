@@ -7,16 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from music_cases import KEY, ScriptedMiniMax, routed
+from music_cases import ScriptedMiniMax, scripted_minimax
 
 
 @pytest.fixture
 def minimax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedMiniMax]:
-    server = ScriptedMiniMax(tmp_path)
-    monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
-    monkeypatch.setenv("MINIMAX_API_KEY", KEY)
-    try:
-        with routed(server.port):
-            yield server
-    finally:
-        server.close()
+    with scripted_minimax(tmp_path, monkeypatch) as server:
+        yield server

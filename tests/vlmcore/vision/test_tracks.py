@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -233,15 +232,3 @@ def test_tracks_stay_within_their_video() -> None:
         tracks(track(1, 1, 1), track(2, 1, WIDTH + 1))
     with pytest.raises(ContractError, match="a number twice"):
         tracks(track(1, 1, 1), track(1, 0, 1))
-
-
-def test_a_document_says_where_each_thing_was_and_when() -> None:
-    """
-    Frames from 0, and their times.
-    """
-    tracks = track_detections([frame(), frame(("cup", 1, 2))], rate_hz=4)
-    document = json.loads(json.dumps(tracks.to_document()))
-    assert {"track_id": 1, "label": "cup"}.items() <= document["tracks"][0].items()
-    assert [{"frame": 1, "time_s": 0.25, "box": [1, 2, 11, 12], "score": 0.5}] == document[
-        "tracks"
-    ][0]["points"]

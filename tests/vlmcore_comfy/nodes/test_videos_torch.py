@@ -23,6 +23,7 @@ from vlmcore_comfy.nodes.videos import (
     scene_state,
     track_crops,
     track_detections,
+    tracks_from_json,
 )
 from vlmcore_comfy.video_frames import Detected
 
@@ -213,6 +214,7 @@ def test_detections_become_tracks() -> None:
     tracks, said, count = track_detections(seen((0.0, 0.0), None, (1.0, 0.0)), 0.3, 1)
     assert 1 == count == len(tracks)
     assert [0, 2] == [point["frame"] for point in json.loads(said)["tracks"][0]["points"]]
+    assert (tracks, 1) == tracks_from_json(said)
     with pytest.raises(ContractError, match="detections: got None, expected detections"):
         track_detections(None, 0.3, 1)
 
