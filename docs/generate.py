@@ -34,6 +34,7 @@ from vlmcore.rollout import documents as rollout_documents
 from vlmcore.rollout import episode_schemas, open_loop_documents
 from vlmcore.safety import documents as safety_documents
 from vlmcore.vision import documents as vision_documents
+from vlmcore.vision import track_documents
 from vlmcore.vlm.catalog import MODELS
 from vlmcore.weights import manifest_schema
 from vlmcore_robotics.wire.http_openapi import openapi
@@ -46,6 +47,7 @@ DOCUMENTS = {
     **episode_schemas.DOCUMENTS,
     **open_loop_documents.DOCUMENTS,
     **vision_documents.DOCUMENTS,
+    **track_documents.DOCUMENTS,
 }
 NOTE = "% Made from the code by `nox -s regen`: change it there."
 

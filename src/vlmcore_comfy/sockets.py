@@ -34,6 +34,13 @@ VIDEO_SELECTION = "VLM_VIDEO_SELECTION"
 """`vlmcore.media.selections.FrameSelection`: which frames of a video were taken, and when."""
 
 TRACKS = "VLM_TRACKS"
+"""`vlmcore.vision.tracks.Tracks`: things that were followed through frames."""
+
 EVENTS = "VLM_EVENTS"
+"""`vlmcore.vision.events.VideoEvents`: what happens in a video."""
+
 SCENE_STATE = "VLM_SCENE_STATE"
+"""`vlmcore.vision.scenes.SceneState`: what is known of a scene."""
+
 DETECTIONS = "VLM_DETECTIONS"
+"""`vlmcore_comfy.video_frames.Detected`: what was found in each frame, and the rate of frames."""

@@ -180,31 +180,6 @@ class Tracks:
                 changes[after.frame] += _distance(before.box, after.box) / diagonal
         return changes
 
-    def to_document(self) -> dict[str, Any]:
-        """Return all of it as what JSON can hold."""
-        return {
-            "frame_count": self.frame_count,
-            "rate_hz": self.rate_hz,
-            "height_px": self.height_px,
-            "width_px": self.width_px,
-            "tracks": [
-                {
-                    "track_id": track.track_id,
-                    "label": track.label,
-                    "points": [
-                        {
-                            "frame": point.frame,
-                            "time_s": self.time_s(point.frame),
-                            "box": list(point.box.xyxy),
-                            "score": point.score,
-                        }
-                        for point in track.points
-                    ],
-                }
-                for track in self.items
-            ],
-        }
-
 
 def track_detections(
     frames: Sequence[Detections], *, rate_hz: float, min_iou: float = 0.3, max_gap: int = 5

@@ -24,6 +24,7 @@ __all__ = [
     "scene_state",
     "track_crops",
     "track_detections",
+    "tracks_from_json",
 ]
 
 STRATEGIES = (
@@ -120,15 +121,32 @@ def track_detections(
     detections: Any, minimum_overlap: float, maximum_gap: int
 ) -> tuple[Tracks, str, int]:
     """Follow detections."""
-    from vlmcore.contracts.json_text import write_json
     from vlmcore.vision import tracks as following
+    from vlmcore.vision.track_documents import tracks_to_json
     from vlmcore_comfy.video_frames import require_detected
 
     found = require_detected("detections", detections)
     tracks = following.track_detections(
         found.frames, rate_hz=found.rate_hz, min_iou=minimum_overlap, max_gap=maximum_gap
     )
-    return tracks, write_json(tracks.to_document()), len(tracks)
+    return tracks, tracks_to_json(tracks), len(tracks)
+
+
+@node(
+    "VLMTracksFromJSON",
+    title="VLM Tracks From JSON",
+    category="Video Intelligence",
+    description="Reads tracks that another program followed, in the document that VLM Track "
+    "Detections writes.",
+    inputs=(text("text", multiline=True),),
+    outputs=(Output(TRACKS, "tracks"), Output("INT", "track_count")),
+)
+def tracks_from_json(text: str) -> tuple[Tracks, int]:
+    """Read tracks."""
+    from vlmcore.vision import track_documents
+
+    tracks = track_documents.tracks_from_json(text)
+    return tracks, len(tracks)
 
 
 @node(
@@ -264,6 +282,7 @@ def events_from_json(
 NODES: tuple[Node[..., Any], ...] = (
     frame_sampler,
     track_detections,
+    tracks_from_json,
     track_crops,
     scene_state,
     reasoning_prompt,
