@@ -92,6 +92,12 @@ def _actions() -> tuple[Node[..., Any], ...]:
     return NODES
 
 
+def _robot_records() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.robot_records import NODES
+
+    return NODES
+
+
 def _texts() -> tuple[Node[..., Any], ...]:
     from vlmcore_comfy.nodes.texts import NODES
 
@@ -164,6 +170,7 @@ _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
     "policies": _policies,
     "the safety gate": _safety,
     "actions": _actions,
+    "recording robots": _robot_records,
     "texts": _texts,
     "changing texts": _text_changes,
     "JSON": _json_texts,

@@ -22,7 +22,7 @@ from vlmcore.errors import ContractError
 from vlmcore_comfy.images import pictures_of
 from vlmcore_comfy.widgets import value_in
 
-__all__ = ["SeenBy", "images_from", "newest", "require_seen", "state_from_text"]
+__all__ = ["SeenBy", "images_from", "newest", "require_robot", "require_seen", "state_from_text"]
 
 _FAR = 1e9  # of numbers that nobody bounds; the gate needs a robot that says more
 
@@ -88,6 +88,18 @@ def require_seen(name: str, seen: Any) -> SeenBy:
     if not isinstance(seen, SeenBy):
         raise ContractError(name, f"got {shown(seen)}, expected an observation")
     return seen
+
+
+def require_robot(name: str, robot: Any) -> Embodiment:
+    """
+    Take what came through an embodiment socket.
+
+    Raises:
+        ContractError: If it is no robot.
+    """
+    if not isinstance(robot, Embodiment):
+        raise ContractError(name, f"got {shown(robot)}, expected a robot")
+    return robot
 
 
 def newest(seen: SeenBy) -> SeenBy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
@@ -13,14 +12,12 @@ import numpy.typing as npt
 
 from vlmcore._arguments import shown
 from vlmcore._optional import optional_dependency
-from vlmcore._whole_files import what_failed
 from vlmcore.errors import ContractError
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
+from vlmcore_comfy.numbered_files import claim_file
 
 __all__ = ["Sound", "audio_of", "save_sound", "sound_from", "temporary_sound"]
-
-_NAME = re.compile(r"[\w.() +-]{1,100}")
 
 
 @attrs.frozen(eq=False)
@@ -116,22 +113,7 @@ def save_sound(sound: Sound, folder: Path, name: str, extension: str) -> Path:
         ContractError: If the name leads elsewhere, or the file cannot be written.
         MissingDependencyError: If soundfile is needed, and not installed.
     """
-    if not _NAME.fullmatch(name) or name.startswith("."):
-        raise ContractError(
-            "filename",
-            f"got {name!a:.80}, expected a name of letters, digits, spaces and . ( ) + - _, "
-            "without a folder",
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        taken = {entry.name for entry in folder.iterdir()}
-        number = 1
-        while f"{name}_{number:05}.{extension}" in taken:
-            number += 1
-        path = folder / f"{name}_{number:05}.{extension}"
-        path.touch(exist_ok=False)  # it is ours now, whoever else is writing
-    except OSError as error:
-        raise ContractError(str(folder), what_failed(error)) from None
+    path = claim_file(folder, name, extension, field="filename")
     try:
         return sound.clip().save(path)
     except BaseException:

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from vlmcore._arguments import shown
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.embodiment import Embodiment, LimitsSource
 from vlmcore.contracts.json_text import write_json
@@ -19,7 +20,7 @@ from vlmcore.safety.vetted import VettedChunk
 from vlmcore_comfy.chunk_texts import first_steps, named_as
 from vlmcore_comfy.widgets import value_in
 
-__all__ = ["REMEDIES", "Vetting", "last_command_from_text", "vet"]
+__all__ = ["REMEDIES", "Vetting", "last_command_from_text", "require_vetted", "vet"]
 
 #: What the labels of the node mean.
 REMEDIES = {
@@ -112,6 +113,18 @@ def last_command_from_text(name: str, text: str) -> Any:
     if value is not None and not isinstance(value, (list, dict)):
         raise ContractError(name, "expected a JSON list of numbers, or numbers by name")
     return value
+
+
+def require_vetted(name: str, vetted: Any) -> VettedChunk:
+    """
+    Take what came through a socket of vetted actions.
+
+    Raises:
+        ContractError: If no gate let it through.
+    """
+    if not isinstance(vetted, VettedChunk):
+        raise ContractError(name, f"got {shown(vetted)}, expected what the safety gate let through")
+    return vetted
 
 
 def _unchecked(
