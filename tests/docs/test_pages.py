@@ -50,6 +50,7 @@ GENERATED = [
     "schemas/robot-episode-step.json",
     "schemas/robot-episode-failure.json",
     "schemas/image-detections.json",
+    "schemas/video-tracks.json",
     "schemas/weights-manifest.json",
     "schemas/benchmark-run.json",
     "schemas/benchmark-journal.json",
