@@ -1,12 +1,13 @@
-"""Arguments that are text, a switch, or an object of one class; and how what came is shown."""
+"""Arguments that are text, a switch, a path, or an object of one class; and how one is shown."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from vlmcore.errors import ContractError
 
-__all__ = ["require_characters", "require_kind", "require_switch", "shown"]
+__all__ = ["require_characters", "require_kind", "require_path", "require_switch", "shown"]
 
 
 def require_characters(field: str, text: str) -> None:
@@ -31,6 +32,19 @@ def require_kind(field: str, value: Any, kind: type) -> None:
     """
     if not isinstance(value, kind):
         raise ContractError(field, f"got {type(value).__name__}, expected {kind.__name__}")
+
+
+def require_path(field: str, path: str | os.PathLike[str]) -> str:
+    """
+    Return how a path is written. What came instead of one is not shown.
+
+    Raises:
+        ContractError: If it is no path, or one of bytes.
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(text, str):
+        raise ContractError(field, f"got {type(path).__name__}, expected a path")
+    return text
 
 
 def require_switch(**switches: bool) -> None:

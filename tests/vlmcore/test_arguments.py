@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from vlmcore._arguments import require_kind, require_switch
+from vlmcore._arguments import require_kind, require_path, require_switch
 from vlmcore.errors import ContractError
 
 
@@ -32,3 +34,13 @@ def test_an_argument_of_another_class_is_named_by_its_class_only() -> None:
     with pytest.raises(ContractError) as error:
         require_kind("token", "hunter2", bytes)
     assert "token: got str, expected bytes" == str(error.value)
+
+
+def test_a_path_is_text_or_an_object_that_stands_for_text() -> None:
+    """
+    Bytes are none: what they would be shown as depends on the machine.
+    """
+    assert ["a/b", "."] == [require_path("path", each) for each in ("a/b", Path())]
+    with pytest.raises(ContractError) as error:
+        require_path("path", b"a/b")
+    assert "path: got bytes, expected a path" == str(error.value)

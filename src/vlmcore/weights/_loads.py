@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_member
 from vlmcore._host_memory import free_host_bytes, in_gib
 from vlmcore.errors import ContractError, WeightsBudgetError
@@ -51,6 +52,11 @@ class Load:
         self._files = files
         self._entries = _chosen(files, names)
         self._budget = budget if budget is not None else ReadBudget.for_host()
+        require_kind("budget", self._budget, ReadBudget)
+        if progress is not None and not callable(progress):
+            raise ContractError("progress", f"got {type(progress).__name__}, expected a function")
+        if cancel is not None and not hasattr(cancel, "cancelled"):
+            raise ContractError("cancel", f"got {type(cancel).__name__}, expected a CancelToken")
         self._progress = progress
         self._cancel = cancel
         self._steps = list(self._budget.steps_down)
@@ -79,7 +85,7 @@ class Load:
             path=self._files.path,
             way=Way.COPY if maps is None else Way.VIEWS,
             tensors=len(self._entries),
-            payload_bytes=sum(entry.nbytes for entry in self._entries),
+            payload_bytes=_payload(self._entries),
             phases_s=self._phases,
             steps_down=tuple(self._steps),
             **self._done,
@@ -106,24 +112,24 @@ class Load:
         """Fetch the pages of mapped files; what lies across its own numbers in them is copied."""
         mapped = [entry for entry in self._entries if entry.is_aligned]
         crooked = [entry for entry in self._entries if not entry.is_aligned]
-        # Few are crooked, or all: what is told of progress is that of the larger part.
-        copied = self._copy(crooked, is_told=len(crooked) > len(mapped)) if crooked else {}
+        copied_bytes, mapped_bytes = _payload(crooked), _payload(mapped)
+        copied = self._copy(crooked, to_come=mapped_bytes) if crooked else {}
         fetched = fetch_pages(
             self._files,
             maps,
             mapped,
             self._budget,
             arrived=self._arrivals(mapped, partial(take_from_file, self._files)),
-            progress=self._progress if len(mapped) >= len(crooked) else None,
+            progress=self._told(mapped_bytes, before=copied_bytes),
             cancel=self._cancel,
         )
         if not fetched:
             self._steps.append("views: this system fetches no pages ahead, they come when touched")
         self._end_phase("fetch")
-        self._done["mapped_bytes"] = sum(entry.nbytes for entry in mapped)
+        self._done["mapped_bytes"] = mapped_bytes
         return {**{entry.name: (maps[entry.file], entry.start) for entry in mapped}, **copied}
 
-    def _copy(self, entries: Sequence[TensorEntry], *, is_told: bool = True) -> Held:
+    def _copy(self, entries: Sequence[TensorEntry], *, to_come: int = 0) -> Held:
         layout = lay_out(entries)
         _require_memory(self._files.path, layout.nbytes)
         arena = allocate(layout.nbytes)
@@ -143,7 +149,7 @@ class Load:
             for each in layout.segments
         )
         with RangeReader(self._files, self._budget) as reader:
-            progress = self._progress if is_told else None
+            progress = self._told(_payload(entries), to_come=to_come)
             reader.read(ranges, progress=progress, cancel=self._cancel, arrived=arrived)
             self._done["direct_bytes"] = reader.direct_bytes
             self._done["plain_bytes"] = reader.plain_bytes
@@ -151,6 +157,17 @@ class Load:
             self._steps += reader.steps_down
         self._end_phase("read")
         return {name: (arena, at) for name, at in layout.places.items()}
+
+    def _told(self, own: int, *, before: int = 0, to_come: int = 0) -> Progress | None:
+        """Tell of one of two steps, of *own* bytes of tensors, as a part of both."""
+        progress, end = self._progress, before + own
+        if progress is None or not own:
+            return None
+
+        def tell(done: int, total: int) -> None:  # of what is read, bytes between tensors too
+            progress(end if done >= total else before + min(done, own), end + to_come)
+
+        return tell
 
     def _arrivals(self, entries: Sequence[TensorEntry], take: Take) -> Arrived | None:
         if self._checks is None:
@@ -168,8 +185,9 @@ def _chosen(files: WeightFiles, names: Collection[str] | None) -> tuple[TensorEn
     index = files.index
     if names is None:
         return index.entries
-    if isinstance(names, str):
-        raise ContractError("names", "got one text, expected several names")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        kind = "one text" if isinstance(names, str) else type(names).__name__
+        raise ContractError("names", f"got {kind}, expected several names")
     wanted = {index.aliases.get(name, name) for name in names}
     unknown = sorted(map(str, wanted - index.keys()))
     if unknown:
@@ -178,6 +196,10 @@ def _chosen(files: WeightFiles, names: Collection[str] | None) -> tuple[TensorEn
             f"got {unknown[0]!a:.90}, which {files.path} does not have ({len(unknown)} of such)",
         )
     return tuple(entry for entry in index.entries if entry.name in wanted)
+
+
+def _payload(entries: Iterable[TensorEntry]) -> int:
+    return sum(entry.nbytes for entry in entries)
 
 
 def _require_memory(path: str, needed: int) -> None:

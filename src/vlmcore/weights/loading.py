@@ -139,7 +139,7 @@ def load_weights(
         WeightsBudgetError: If the tensors do not fit into the memory that is free.
         WeightChecksumError: If a tensor is another than the manifest says; all are named.
         WeightsCancelledError: If it was cancelled.
-        ContractError: If a name is not in the checkpoint.
+        ContractError: If a name is not in the checkpoint, or an argument is of another class.
 
     Example:
         >>> import tempfile

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import attrs
 
+from vlmcore._arguments import require_kind, require_path
 from vlmcore._closing import Closing
 from vlmcore._whole_files import what_failed
 from vlmcore.errors import (
@@ -23,13 +24,7 @@ from vlmcore.errors import (
 from vlmcore.limits import WeightLimits, require_at_most
 from vlmcore.weights import flashpack_format, safetensors_format
 from vlmcore.weights._candidates import is_safetensors, is_shard_index, weights_of
-from vlmcore.weights.index import (
-    TensorEntry,
-    WeightFile,
-    WeightFormat,
-    WeightIndex,
-    is_tensor_name,
-)
+from vlmcore.weights.index import TensorEntry, WeightFile, WeightFormat, WeightIndex, is_tensor_name
 from vlmcore.weights.safetensors_format import Header, Shards
 
 __all__ = ["WeightFiles", "open_files"]
@@ -162,6 +157,7 @@ def open_files(path: str | os.PathLike[str], *, limits: WeightLimits | None = No
         WeightsError: If there is no such file, it cannot be read, or it is no regular one.
         CorruptWeightsError: If what it says cannot be true.
         WeightsLimitError: If it is larger than *limits* allow.
+        ContractError: If an argument is of another class.
 
     Example:
         >>> from vlmcore.embedded import model_directory
@@ -169,8 +165,9 @@ def open_files(path: str | os.PathLike[str], *, limits: WeightLimits | None = No
         ...     print(files.index)
         <WeightIndex safetensors: 109 tensors, 3825664 bytes>
     """
-    limits = limits or WeightLimits()
-    shown = os.fspath(path)
+    limits = WeightLimits() if limits is None else limits
+    require_kind("limits", limits, WeightLimits)
+    shown = require_path("path", path)
     if not shown:  # which Python takes for the folder that the process happens to be in
         raise WeightsError(shown, "is no path, expected that of a file or a folder")
     opener = _Opener(limits)

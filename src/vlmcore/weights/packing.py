@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 
+from vlmcore._arguments import require_path
 from vlmcore.errors import WeightsError
 from vlmcore.limits import WeightLimits
 from vlmcore.weights._converting import convert, converted, float_target
@@ -88,7 +89,7 @@ def pack(
     """
     with open_files(source, limits=limits) as files:
         layout = lay_out_flashpack(_specs(files, float_target(dtype)), align_bytes=align_bytes)
-        work = _Rewriting(files, layout, os.fspath(target), progress, cancel)
+        work = _Rewriting(files, layout, require_path("target", target), progress, cancel)
         return work.run(_origin(files, checkpoint, revision) if manifest else None)
 
 
@@ -130,7 +131,7 @@ def unpack(
     with open_files(source, limits=limits) as files:
         metadata = files.index.metadata or _PYTORCH
         layout = lay_out_safetensors(_specs(files, float_target(dtype)), metadata=metadata)
-        work = _Rewriting(files, layout, os.fspath(target), progress, cancel)
+        work = _Rewriting(files, layout, require_path("target", target), progress, cancel)
         return work.run(_origin(files, checkpoint, revision) if manifest else None)
 
 

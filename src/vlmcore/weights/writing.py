@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import attrs
 
+from vlmcore._arguments import require_path
 from vlmcore._whole_files import what_failed, whole_file
 from vlmcore.errors import ContractError, WeightsCancelledError, WeightsError
 from vlmcore.weights._array_sources import source_of
@@ -91,7 +92,7 @@ def write_pack(
     layout = lay_out_flashpack([each.spec for each in sources.values()], align_bytes=align_bytes)
     return write_layout(
         layout,
-        os.fspath(path),
+        require_path("path", path),
         lambda entry: sources[entry.name].chunks(),
         manifest=manifest,
         progress=progress,
@@ -128,7 +129,7 @@ def write_safetensors(
     layout = lay_out_safetensors([each.spec for each in sources.values()], metadata=metadata)
     return write_layout(
         layout,
-        os.fspath(path),
+        require_path("path", path),
         lambda entry: sources[entry.name].chunks(),
         manifest=manifest,
         progress=progress,

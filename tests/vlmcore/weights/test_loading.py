@@ -441,6 +441,49 @@ def test_copying_takes_the_weights_and_a_bounded_rest(tmp_path: Path, pages: str
     assert payload_kib <= peak_kib < payload_kib + 64 * 1024
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"path": None}, "path: got NoneType, expected a path"),
+        ({"path": b"m.flashpack"}, "path: got bytes, expected a path"),
+        ({"budget": 256}, "budget: got int, expected ReadBudget"),
+        ({"progress": True}, "progress: got bool, expected a function"),
+        ({"cancel": True}, "cancel: got bool, expected a CancelToken"),
+        ({"limits": {}}, "limits: got dict, expected WeightLimits"),
+        ({"names": 3}, "names: got int, expected several names"),
+    ],
+)
+def test_an_argument_of_another_class_is_named(
+    path: Path, arguments: dict[str, Any], problem: str
+) -> None:
+    """
+    Not by an error of Python from within the load.
+    """
+    with pytest.raises(ContractError) as error:
+        load_weights(**{"path": path, **arguments})
+    assert problem == str(error.value)
+
+
+def test_progress_of_a_file_that_is_partly_crooked_covers_all_of_it(tmp_path: Path) -> None:
+    """
+    Tensors that are mapped and tensors that are copied are counted together.
+    """
+    odd, size = 5 * MIB + 1, 12 * MIB + 1
+    header = {
+        "bytes": {"dtype": "U8", "shape": [odd], "data_offsets": [0, odd]},
+        "floats": {"dtype": "F32", "shape": [7 * MIB // 4], "data_offsets": [odd, size]},
+    }
+    text = json.dumps(header).encode()
+    path = tmp_path / "crooked.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(size))
+    seen: list[tuple[int, int]] = []
+    with load_weights(path, progress=lambda *place: seen.append(place)) as weights:
+        assert 0 < weights.report.mapped_bytes < weights.report.payload_bytes
+        assert {weights.report.payload_bytes} == {total for _, total in seen}
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+    assert seen[-1][0] == seen[-1][1]
+
+
 def test_pages_that_cannot_be_fetched_ahead_come_when_touched(
     path: Path, tensors: Tensors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
