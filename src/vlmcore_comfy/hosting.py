@@ -72,7 +72,7 @@ class Host(Protocol):
 
     @property
     def missing_nodes(self) -> Sequence[str]:
-        """What nodes are not there, and why: those of a theme that cannot be read."""
+        """What nodes are not there, and why, where a theme cannot be read."""
         ...
 
     @property
@@ -101,7 +101,7 @@ class AloneHost:
 
     @property
     def residency(self) -> Residency:
-        """Whose memory models live in: the process's own."""
+        """The process's own memory, in which models live."""
         from vlmcore.vlm.residency import PROCESS
 
         return PROCESS
@@ -122,12 +122,12 @@ class AloneHost:
 
     @property
     def output_folder(self) -> Path:
-        """Where what is kept is written: ``output`` in the current folder."""
+        """The folder ``output`` in the current one, where what is kept is written."""
         return Path("output").absolute()
 
     @property
     def temporary_folder(self) -> Path:
-        """Where what is shown once is written: the system's folder for that."""
+        """The system's folder for what is shown once."""
         return Path(tempfile.gettempdir())
 
 

@@ -22,7 +22,7 @@ EMBODIMENT = "VLA_EMBODIMENT"
 """`vlmcore.contracts.embodiment.Embodiment`."""
 
 OBSERVATION = "VLA_OBSERVATION"
-"""`vlmcore_comfy.observations.SeenBy`: what a robot saw, and which robot."""
+"""`vlmcore_comfy.seeing.SeenBy`: what a robot saw, and which robot."""
 
 ACTIONS = "VLA_ACTIONS"
 """`vlmcore.contracts.actions.ActionChunk`: what a policy proposes."""

@@ -46,6 +46,7 @@ FACTS = {
 }
 BOUNDS = "vlmcore.limits"
 DATA_ONLY = ("vlmcore.vlm.catalog", "vlmcore.vlm.remote.providers")
+WIDGETS = "vlmcore_comfy.nodes."  # their ranges are a file format, and held to golden files
 
 SHIFTS_AND_PRODUCTS = (ast.LShift, ast.Mult, ast.Pow)
 LAZY = {"import_module", "importlib.import_module", "__import__"}
@@ -58,7 +59,9 @@ def test_bounds_live_in_limits_only() -> None:
     found = {
         (module_name(file), value): place(file, node)
         for file, node, value in large_numbers()
-        if not is_of_bounds(file) and module_name(file) not in DATA_ONLY
+        if not is_of_bounds(file)
+        and module_name(file) not in DATA_ONLY
+        and not module_name(file).startswith(WIDGETS)
     }
     assert {} == {where: found[where] for where in found.keys() - FACTS.keys()}
     assert set() == FACTS.keys() - found.keys(), "entries of FACTS that are out of date"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 from architecture.tree import module_files, module_name, place, walk
 
@@ -29,8 +30,14 @@ def test_no_function_is_longer_than_50_lines() -> None:
         place(file, node): lines
         for file, node in walk()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := length_without_docstring(node)) > MAX_FUNCTION_LINES
+        and (lines := length_without_docstring(node) - widgets(file, node)) > MAX_FUNCTION_LINES
     }
+
+
+def widgets(file: Path, function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Count the lines of a signature that is a file format: a node takes what workflows hold."""
+    is_node = module_name(file).startswith("vlmcore_comfy.nodes.")
+    return function.body[0].lineno - function.lineno - 2 if is_node else 0
 
 
 def length_without_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

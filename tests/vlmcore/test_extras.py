@@ -10,7 +10,7 @@ from vlmcore import _extras
 from vlmcore._extras import EXTRAS, look_at
 
 _REQUIREMENT = re.compile(r"([\w-]+)(?:\[.+\])?>=([\w.]+)(?:,<[\w.]+)?")
-PYPROJECT = Path(__file__).parents[3] / "pyproject.toml"
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def declared() -> dict[str, dict[str, str]]:

@@ -195,7 +195,7 @@ def test_a_file_is_fetched() -> None:
     with scripted(files={"a.png": b"picture"}) as server:
         comfyui = ComfyServer(server.url)
         assert comfyui.file(MadeFile("a.png", "b", "output")) == b"picture"
-        with pytest.raises(GraphServerError, match="does not give 'b.png'"):
+        with pytest.raises(GraphServerError, match=r"does not give 'b\.png'"):
             comfyui.file(MadeFile("b.png", "", "temp"))
 
 

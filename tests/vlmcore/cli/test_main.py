@@ -33,7 +33,7 @@ def test_the_version_is_that_of_the_package(command) -> None:
     [
         (("descripe",), "did you mean 'describe'?"),
         (("docter",), "did you mean 'doctor'?"),
-        (("translate",), "there are actions, caption, catalog, describe, detect, doctor, lab"),
+        (("translate",), "there are actions, caption, catalog, comfy, describe, detect, doctor"),
     ],
 )
 def test_a_slip_of_the_finger_is_told_what_is_near(command, words, hint) -> None:

@@ -196,7 +196,11 @@ def test_music_is_made(minimax: ScriptedMiniMax, tmp_path: Path, how: str) -> No
         ({"model": "music-cover"}, ContractError, "audio_url: is blank, expected a recording"),
         ({"is_instrumental": False}, ContractError, "lyrics: got none"),
         ({"lyrics": "la"}, ContractError, "lyrics: got lyrics and is_instrumental"),
-        ({"audio_url": "http://127.0.0.1/a.mp3", "is_instrumental": False}, EndpointError, "https://"),
+        (
+            {"audio_url": "http://127.0.0.1/a.mp3", "is_instrumental": False},
+            EndpointError,
+            "https://",
+        ),
         ({"audio_base64": "!", "is_instrumental": False}, ContractError, "base64"),
         (
             {"audio_url": "https://a.example.com/x", "cover_feature_id": "x"},
