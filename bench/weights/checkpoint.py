@@ -30,7 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     size = sum(tensor.nbytes for tensor in tensors.values())
     save_file(tensors, options.folder / "model.safetensors", metadata={"format": "pt"})
     write_pack(tensors, options.folder / "model.flashpack")
-    write_manifest_of(options.folder / "model.flashpack")
+    for name in ("model.flashpack", "model.safetensors"):
+        write_manifest_of(options.folder / name)
     print(f"{len(tensors)} tensors, {size / 1e9:.3f} GB")
     return 0
 

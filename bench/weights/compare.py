@@ -29,7 +29,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +101,7 @@ def prepare(folder: Path, state: str) -> None:
     for path in (folder / "model.safetensors", folder / "model.flashpack"):
         fd = os.open(path, os.O_RDONLY)
         size = os.fstat(fd).st_size
+        os.fsync(fd)  # what is not on the disk yet cannot be dropped
         for _ in range(4):
             share = cached_share(fd, size)
             if share == 0 if state == "cold" else share > 0.99:
@@ -170,6 +171,48 @@ def show(ways: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
             cells.append(f"{busy:.2f}")
         peak = max(each["peak_mb"] for state in ("cold", "warm") for each in measured[way, state])
         print(f"| {way} | {' | '.join(cells)} | {peak:.0f} |")
+    show_goals(measured, limits)
+
+
+def show_goals(
+    measured: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]], limits: Mapping[str, float]
+) -> None:
+    """Print what is wanted, and whether it is so."""
+    medians = {
+        place: statistics.median(each["seconds"] for each in loads)
+        for place, loads in measured.items()
+    }
+    peers = ("limit", "vlmcore")
+    for kind in ("pack", "safetensors"):
+        views, copy = f"vlmcore views, {kind}", f"vlmcore copy, {kind}"
+        if (views, "cold") in medians and "cold" in limits:
+            goal(f"{views}, cold, of the limit", medians[views, "cold"] / limits["cold"], 1.3)
+        if (views, "warm") in medians:
+            goal(f"{views}, warm, seconds", medians[views, "warm"], 0.1)
+        for state in ("cold", "warm"):
+            others = [
+                seconds
+                for (way, when), seconds in medians.items()
+                if when == state and not way.startswith(peers) and is_copy(way)
+            ]
+            if (copy, state) in medians and others:
+                goal(f"{copy}, {state}, of the best peer", medians[copy, state] / min(others), 1.0)
+            for way in (views, copy):
+                if (f"{way}, compared", state) in medians and (way, state) in medians:
+                    ratio = medians[f"{way}, compared", state] / medians[way, state]
+                    goal(f"{way}, {state}, compared, of it without", ratio, 1.25)
+
+
+def is_copy(way: str) -> bool:
+    """Say whether a way ends with memory of its own."""
+    return not way.endswith("touched")
+
+
+def goal(name: str, value: float, most: float) -> None:
+    """Print one line."""
+    print(
+        f"{'met   ' if value <= most else 'missed'} {name}: {value:.2f}, at most {most} is wanted"
+    )
 
 
 if __name__ == "__main__":

@@ -119,7 +119,17 @@ def safetensors_file(*, is_cloned: bool) -> Load:
     return load
 
 
+def safetensors_read() -> Load:
+    from safetensors.torch import load_file  # noqa: PLC0415
+
+    def load(folder: Path) -> Any:
+        return load_file(folder / "model.safetensors", backend="pread")
+
+    return load
+
+
 def safetensors_open() -> Load:
+    import torch  # noqa: F401, PLC0415 - which it would import itself, while the clock runs
     from safetensors import safe_open  # noqa: PLC0415
 
     def load(folder: Path) -> Any:
@@ -129,7 +139,7 @@ def safetensors_open() -> Load:
     return load
 
 
-def flashpack(threads: int = 0, mib: int = 0) -> Load:
+def flashpack(threads: int = 0, mib: int = 0, *, is_cloned: bool = False) -> Load:
     """Map a pack, or read it with *threads* and chunks of *mib*, which FlashPack is told so."""
     if threads:
         os.environ["FLASHPACK_CPU_PARALLEL_READ"] = "1"
@@ -140,12 +150,16 @@ def flashpack(threads: int = 0, mib: int = 0) -> Load:
     def load(folder: Path) -> Any:
         storage, meta = deserialization.read_flashpack_file(str(folder / "model.flashpack"))
         tensors = dict(deserialization.iterate_from_flash_tensor(storage, meta))
+        if is_cloned:
+            return {name: tensor.clone() for name, tensor in tensors.items()}
         return tensors if threads else touch(tensors)
 
     return load
 
 
-def fastsafetensors() -> Load:
+def fastsafetensors(*, is_direct: bool = False) -> Load:
+    os.environ["FASTSAFETENSORS_ODIRECT"] = str(int(is_direct))
+    import torch  # noqa: F401, PLC0415 - as above
     from fastsafetensors import SafeTensorsFileLoader, SingleGroup  # noqa: PLC0415
 
     def load(folder: Path) -> Any:
@@ -228,13 +242,22 @@ WAYS: dict[str, Callable[[], Load]] = {
     "vlmcore copy, pack": lambda: ours("copy", "model.flashpack"),
     "vlmcore views, pack, compared": lambda: ours("views", "model.flashpack", is_compared=True),
     "vlmcore copy, pack, compared": lambda: ours("copy", "model.flashpack", is_compared=True),
+    "vlmcore views, safetensors, compared": lambda: ours(
+        "views", "model.safetensors", is_compared=True
+    ),
+    "vlmcore copy, safetensors, compared": lambda: ours(
+        "copy", "model.safetensors", is_compared=True
+    ),
     "safetensors load_file, touched": lambda: safetensors_file(is_cloned=False),
     "safetensors load_file, cloned": lambda: safetensors_file(is_cloned=True),
+    "safetensors load_file, pread": safetensors_read,
     "safetensors safe_open, cloned": safetensors_open,
     "flashpack mapped, touched": flashpack,
+    "flashpack mapped, cloned": lambda: flashpack(is_cloned=True),
     "flashpack parallel 16 x 64 MiB": lambda: flashpack(16, 64),
     "flashpack parallel 4 x 32 MiB": lambda: flashpack(4, 32),
     "fastsafetensors buffered": fastsafetensors,
+    "fastsafetensors direct": lambda: fastsafetensors(is_direct=True),
     "runai-model-streamer": runai,
 }
 
