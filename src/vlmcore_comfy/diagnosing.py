@@ -9,8 +9,9 @@ import vlmcore
 from vlmcore._extras import EXTRAS, installed_version, look_at
 from vlmcore.errors import MissingDependencyError, VlmcoreError
 from vlmcore.vlm.devices import accelerators, host
+from vlmcore.vlm.residency import Residency
 
-__all__ = ["runtime_report"]
+__all__ = ["resident_models", "runtime_report"]
 
 _VERSIONS = ("numpy", "attrs", "torch", "transformers", "pillow")
 
@@ -25,6 +26,12 @@ def runtime_report() -> dict[str, Any]:
         "devices": _devices(),
         "extras": {name: _extra(name) for name in EXTRAS},
     }
+
+
+def resident_models(residency: Residency) -> int | None:
+    """Say how many models are in the memory; ``None`` where whose it is does not say."""
+    keys = getattr(residency, "resident_keys", None)
+    return None if keys is None else len(keys)
 
 
 def _extra(name: str) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class NodeMade:
 
     @property
     def files(self) -> tuple[MadeFile, ...]:
-        """The files among it: pictures, audio, video and others."""
+        """The files among it, as pictures, audio and video."""
         return tuple(
             MadeFile(each["filename"], str(each.get("subfolder", "")), str(each.get("type", "")))
             for value in self.shown.values()

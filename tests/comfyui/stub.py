@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-_DOOR = ("host", "running", "extension")
+_DOOR = ("residency", "host", "running", "extension")
 
 
 class Interrupted(BaseException):
@@ -31,6 +31,14 @@ class Blocker:
         self.message = message
 
 
+class Patcher:
+    """What ComfyUI holds a model by."""
+
+    def __init__(self, model: Any, *, load_device: Any, offload_device: Any, size: int) -> None:
+        self.model, self.size = model, size
+        self.load_device, self.offload_device = load_device, offload_device
+
+
 @attrs.define
 class StubComfyUI:
     """
@@ -41,6 +49,8 @@ class StubComfyUI:
         is_interrupted: Whether the person stopped the graph.
         texts: The texts that nodes showed.
         progress: How far nodes said that they are.
+        loaded: The models in its list.
+        freed: How much room was wanted, and where.
         door: Our modules, imported over the stub.
     """
 
@@ -48,6 +58,8 @@ class StubComfyUI:
     is_interrupted: bool = False
     texts: list[tuple[str, str]] = attrs.field(factory=list)
     progress: list[tuple[float, float]] = attrs.field(factory=list)
+    loaded: list[Any] = attrs.field(factory=list)
+    freed: list[tuple[int, Any]] = attrs.field(factory=list)
     door: dict[str, ModuleType] = attrs.field(factory=dict)
     node: contextvars.ContextVar[str | None] = attrs.field(
         factory=lambda: contextvars.ContextVar("node", default=None)
@@ -84,6 +96,11 @@ def _modules(stub: StubComfyUI) -> dict[str, ModuleType]:
         processing_interrupted=lambda: stub.is_interrupted,
         interrupt_current_processing=lambda value=True: setattr(stub, "is_interrupted", value),
         get_torch_device=lambda: "cpu",
+        current_loaded_models=stub.loaded,
+        free_memory=lambda needed, device: stub.freed.append((needed, device)),
+        load_models_gpu=lambda models: stub.loaded.extend(
+            SimpleNamespace(model=model) for model in models
+        ),
     )
 
     class ProgressBar:
@@ -106,6 +123,7 @@ def _modules(stub: StubComfyUI) -> dict[str, ModuleType]:
     return {
         "comfy": _module("comfy", model_management=management, utils=utils),
         "comfy.model_management": management,
+        "comfy.model_patcher": _module("comfy.model_patcher", ModelPatcher=Patcher),
         "comfy.utils": utils,
         "comfy_api": _module("comfy_api", latest=latest),
         "comfy_api.latest": latest,

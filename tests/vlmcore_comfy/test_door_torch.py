@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -290,3 +291,97 @@ def test_a_node_is_run_again_as_its_fingerprint_says(comfyui: StubComfyUI) -> No
     assert again != again  # noqa: PLR0124 - that is the point
     assert kind.fingerprint_inputs(endpoint="x", ask_again=False) == ""
     assert kind.fingerprint_inputs(endpoint="x") == ""
+
+
+class Model:
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.is_freed = False
+
+    def free(self) -> None:
+        self.is_freed = True
+
+
+def test_comfyui_makes_room_for_a_model_and_knows_its_size(comfyui: StubComfyUI) -> None:
+    """
+    Before it is loaded; two who hold it share one.
+    """
+    residency = comfyui.door["residency"].ComfyResidency()
+    model = Model(300)
+    for _ in range(2):
+        residency.hold("a", lambda: model, 200)
+    assert comfyui.freed == [(200, "cpu")]
+    (entry,) = (each.model for each in comfyui.loaded)
+    assert (entry.size, entry.loaded_size()) == (300, 300)
+    with residency.using("a") as used:
+        assert used is model
+    residency.release("a")
+    assert not model.is_freed
+    residency.release("a")
+    assert model.is_freed
+    assert comfyui.loaded == []
+
+
+def test_a_model_leaves_when_comfyui_wants_the_memory_and_comes_back(comfyui: StubComfyUI) -> None:
+    """
+    Whoever holds it notices nothing but the time.
+    """
+    residency = comfyui.door["residency"].ComfyResidency()
+    models = []
+
+    def load() -> Model:
+        models.append(Model(10))
+        return models[-1]
+
+    residency.hold("a", load, 10)
+    entry = weakref.ref(comfyui.loaded[0].model)
+    comfyui.loaded.pop().model.detach()
+    assert models[0].is_freed
+    assert residency.resident_keys == ()
+    assert entry() is not None, "ComfyUI cleans its list of what is dropped while it walks it"
+    with residency.using("a") as again:
+        assert again is models[1]
+    assert len(comfyui.loaded) == 1
+    residency.release("a")
+    assert models[1].is_freed
+
+
+def test_a_model_that_is_writing_leaves_when_it_is_done(comfyui: StubComfyUI) -> None:
+    """
+    An answer is not cut, and the memory is given back all the same.
+    """
+    residency = comfyui.door["residency"].ComfyResidency()
+    model = Model(10)
+    residency.hold("a", lambda: model, 10)
+    with residency.using("a"):
+        comfyui.loaded.pop().model.detach()
+        assert not model.is_freed
+    assert model.is_freed
+
+
+def test_a_model_leaves_as_a_whole(comfyui: StubComfyUI) -> None:
+    """
+    ComfyUI may ask for a part of it: nothing is half there.
+    """
+    residency = comfyui.door["residency"].ComfyResidency()
+    model = Model(10)
+    residency.hold("a", lambda: model, 10)
+    entry = comfyui.loaded[0].model
+    assert entry.partially_unload("cpu", 5) == 0
+    assert entry.partially_load("cpu", 5) == 0
+    assert not model.is_freed
+
+
+def test_a_load_that_fails_leaves_nothing_in_the_list(comfyui: StubComfyUI) -> None:
+    """
+    ComfyUI knows of models that are there.
+    """
+    residency = comfyui.door["residency"].ComfyResidency()
+
+    def load() -> Model:
+        raise OSError("no")
+
+    with pytest.raises(OSError, match="no"):
+        residency.hold("a", load, 10)
+    assert comfyui.loaded == []
+    assert residency.resident_keys == ()

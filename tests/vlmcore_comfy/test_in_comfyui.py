@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -241,6 +241,32 @@ def test_an_answer_is_shown_while_it_is_written(server: ComfyServer) -> None:
     texts = [event for event in server.run(graph) if isinstance(event, NodeText)]
     assert texts
     assert {event.node for event in texts} == {"3"}
+
+
+def test_a_model_gives_its_memory_back_when_comfyui_asks(
+    server: ComfyServer, running: RunningComfyUI
+) -> None:
+    """
+    The button that unloads all models unloads ours, and the next graph loads it again.
+    """
+    told: Graph = {"1": {"class_type": "VLMRuntimeDiagnostics", "inputs": {}}}
+
+    def resident() -> Any:
+        return json.loads(made_by(server, told)["1"].texts[0])["resident_models"]
+
+    graph = example("describe-embedded", **{"1__color": 65280})
+    assert made_by(server, graph)
+    assert resident() == 1
+    body = json.dumps({"unload_models": True}).encode()
+    asked = Request(f"{running.url}/free", data=body, headers={"Content-Type": "application/json"})
+    with urlopen(asked):
+        pass
+    ends_s = time.monotonic() + 30
+    while resident() and time.monotonic() < ends_s:
+        time.sleep(0.2)
+    assert resident() == 0
+    assert "green" in made_by(server, with_inputs(graph, {"1.color": 65281}))["4"].texts[0]
+    assert resident() == 1
 
 
 @pytest.mark.parametrize(

@@ -4,80 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, Protocol, runtime_checkable
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import attrs
 
 from vlmcore._arrays import require_count
 from vlmcore._host_memory import in_gib
 from vlmcore.errors import ContractError, ModelMemoryError
+from vlmcore.vlm._resident_models import Residency, ResidentModel
 
 __all__ = ["PROCESS", "ProcessResidency", "Residency", "ResidentModel"]
 
 # How long a load waits for models that others are freeing. What runs while a model is freed may
 # itself wait for who waits here: the two must not wait for each other for ever.
 _PATIENCE_S = 30.0
-
-
-@runtime_checkable
-class ResidentModel(Protocol):
-    """A model that takes up memory and can give it back."""
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes it holds."""
-        ...
-
-    def free(self) -> None:
-        """Give its memory back; it cannot be used any more."""
-        ...
-
-
-@runtime_checkable
-class Residency(Protocol):
-    """
-    Whose memory models live in: the process's own, or a host's such as ComfyUI's.
-
-    A key stands for one model in one form. However many hold it, there is one copy.
-    """
-
-    def hold(self, key: Hashable, load: Callable[[], ResidentModel], needed_bytes: int, /) -> None:
-        """
-        Load the model of *key*, unless it is there, and keep it until `release`.
-
-        Others that are not in use leave before it is loaded, where that is needed to fit.
-
-        Args:
-            key: Which model.
-            load: Loads it; called again if the model had to leave in the meantime.
-            needed_bytes: What it will hold, estimated; 0 where unknown.
-
-        Raises:
-            ModelMemoryError: If it does not fit.
-        """
-        ...
-
-    def using(self, key: Hashable, /) -> AbstractContextManager[Any]:
-        """
-        Give the model of *key*, a `ResidentModel`; it stays while the ``with`` block runs.
-
-        A model that had to leave is loaded again first.
-
-        Raises:
-            ContractError: If nobody holds *key*.
-            ModelMemoryError: If it had to leave and does not fit any more.
-        """
-        ...
-
-    def release(self, key: Hashable, /) -> None:
-        """
-        Take back one `hold`. With the last, the model is freed, once nobody uses it.
-
-        Raises:
-            ContractError: If nobody holds *key*.
-        """
-        ...
 
 
 @attrs.define(eq=False)
@@ -200,6 +141,25 @@ class ProcessResidency:
             seat.holders -= 1
             leaving = self._leave_if_unwanted(seat)
         self._free(leaving)
+
+    def leave(self, key: Hashable, /) -> bool:
+        """
+        Free the model of *key*, unless it is in use; it is loaded again when it is used next.
+
+        For a host that wants the memory: who holds the model notices nothing but the time.
+
+        Returns:
+            Whether it is gone: also where it was not there.
+        """
+        with self._changed:
+            seat = self._seats.get(key)
+            if seat is None or seat.model is None:
+                return seat is None or not seat.loading
+            if not seat.can_leave:
+                return False
+            leaving = self._leave(seat)
+        self._free(leaving)
+        return True
 
     def _held(self, key: Hashable) -> _Seat:
         seat = self._seats.get(key)

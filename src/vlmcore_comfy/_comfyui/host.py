@@ -13,14 +13,19 @@ import folder_paths
 from comfy_execution.utils import get_executing_context
 from server import PromptServer
 
-from vlmcore.vlm.residency import PROCESS, Residency
+from vlmcore.vlm.residency import Residency
+from vlmcore_comfy._comfyui.residency import ComfyResidency
 from vlmcore_comfy.hosting import NodeStoppedError
 
-__all__ = ["ComfyHost", "interrupt_error", "is_interrupted", "missing_nodes"]
+__all__ = ["RESIDENCY", "ComfyHost", "interrupt_error", "is_interrupted", "missing_nodes"]
 
 
 #: What nodes are not there, and why; the extension writes it down when ComfyUI starts.
 missing_nodes: list[str] = []
+
+
+#: One for all nodes.
+RESIDENCY = ComfyResidency()
 
 
 def is_interrupted() -> bool:
@@ -83,8 +88,8 @@ class ComfyHost:
 
     @property
     def residency(self) -> Residency:
-        """Whose memory models live in."""
-        return PROCESS
+        """ComfyUI's own memory, in which models live."""
+        return RESIDENCY
 
     def raise_if_stopped(self) -> None:
         """

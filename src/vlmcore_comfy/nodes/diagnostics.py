@@ -24,11 +24,14 @@ __all__ = ["NODES", "runtime_diagnostics"]
 def runtime_diagnostics(*, comfyui: Host = ALONE) -> NodeResult:
     """Look at this installation."""
     from vlmcore.contracts.json_text import write_json
-    from vlmcore_comfy.diagnosing import runtime_report
+    from vlmcore_comfy.diagnosing import resident_models, runtime_report
 
-    report = write_json(
-        {**runtime_report(), "missing_nodes": list(comfyui.missing_nodes)}, indent=2
-    )
+    said = {
+        **runtime_report(),
+        "missing_nodes": list(comfyui.missing_nodes),
+        "resident_models": resident_models(comfyui.residency),
+    }
+    report = write_json(said, indent=2)
     return NodeResult((report,), {"text": [report]})
 
 

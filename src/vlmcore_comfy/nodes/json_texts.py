@@ -44,8 +44,10 @@ def json_to_text(
     from vlmcore.errors import ContractError
     from vlmcore_comfy.json_paths import find
     from vlmcore_comfy.json_texts import canonical, json_in, readable
+    from vlmcore_comfy.texts import require_text
 
-    found = find(json_in("text", text), json_path)
+    require_text("separator", separator)
+    found = find(json_in("text", text), require_text("json_path", json_path))
     if not found.is_there:
         raise ContractError("json_path", f"{json_path!a:.80} leads to nothing in this JSON")
     said, items = readable(
@@ -80,8 +82,10 @@ def json_extract(
     from vlmcore.errors import ContractError
     from vlmcore_comfy.json_paths import find
     from vlmcore_comfy.json_texts import canonical, json_in, written
+    from vlmcore_comfy.texts import require_text
 
-    found = find(json_in("text", text), path)
+    require_text("default_value", default_value)
+    found = find(json_in("text", text), require_text("path", path))
     if found.is_there:
         said = written(found.value, output_format)
         return said, True, found.kind, canonical(found.value)

@@ -97,7 +97,11 @@ def text_replace(
     from vlmcore_comfy.text_changes import replace_literal
     from vlmcore_comfy.texts import require_text
 
-    given = (require_text("text", text), search, require_text("replacement", replacement))
+    given = (
+        require_text("text", text),
+        require_text("search", search),
+        require_text("replacement", replacement),
+    )
     if not search:
         changed, times = text, 0
     elif mode == _PATTERN:
@@ -153,6 +157,7 @@ def text_split(
     from vlmcore_comfy.texts import require_text
 
     require_text("text", text)
+    require_text("delimiter", delimiter)
     if mode == _PATTERN:
         parts = split_at_pattern(text, delimiter, comfyui=comfyui)
     else:

@@ -133,7 +133,7 @@ def text_join(
         for letter, each in zip(("a", *_LETTERS), given, strict=True)
     ]
     parts = chosen_parts(texts, trim=trim_parts, drop_empty=drop_empty, once=deduplicate)
-    between = _SEPARATORS.get(separator, custom_separator)
+    between = _SEPARATORS.get(separator) or require_text("custom_separator", custom_separator)
     return between.join(parts), write_json(parts), len(parts)
 
 

@@ -126,6 +126,23 @@ def test_a_model_that_had_to_leave_comes_back_when_it_is_used() -> None:
     assert ("a",) == residency.resident_keys
 
 
+def test_a_model_leaves_when_its_host_wants_the_memory_and_comes_back() -> None:
+    """
+    Whoever holds it uses it as before; it is loaded a second time.
+    """
+    residency = ProcessResidency()
+    loader = hold(residency, "a")
+    assert residency.leave("a")
+    assert residency.resident_keys == ()
+    assert residency.leave("a")
+    with residency.using("a"):
+        assert residency.resident_keys == ("a",)
+        assert not residency.leave("a")
+    assert len(loader.loaded) == 2
+    residency.release("a")
+    assert residency.leave("a")
+
+
 def test_a_model_in_use_never_leaves_and_the_error_says_that_it_is_in_use() -> None:
     """
     A running generation keeps its model; who does not fit beside it is told so.

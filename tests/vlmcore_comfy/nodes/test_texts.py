@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from vlmcore.errors import ContractError, LimitExceededError
 from vlmcore.limits import TextLimits
 from vlmcore_comfy.hosting import AloneHost, NodeStoppedError
+from vlmcore_comfy.nodes.json_texts import json_extract, json_to_text
 from vlmcore_comfy.nodes.text_changes import text_clean, text_replace, text_split
 from vlmcore_comfy.nodes.texts import (
     simple_text,
@@ -363,3 +364,28 @@ def test_what_is_no_text_is_refused(given_: Any) -> None:
     """
     with pytest.raises(ContractError, match=r"text: got .*, expected text"):
         view_text(given_)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: text_replace(text="a", search=3, replacement="", **REPLACE), "search"),
+        (lambda: text_replace(text="a", search="a", replacement=3, **REPLACE), "replacement"),
+        (lambda: text_split(text="a", **{**SPLIT, "mode": "CSV", "delimiter": 3}), "delimiter"),
+        (
+            lambda: text_join(text_a="a", **{**JOIN, "separator": "Custom", "custom_separator": 3}),
+            "custom_separator",
+        ),
+        (lambda: text_template(3, "{}", "Error"), "template"),
+        (lambda: json_extract("{}", 3, "Text", "Error", ""), "path"),
+        (lambda: json_extract("{}", "$", "Text", "Error", 3), "default_value"),
+        (lambda: json_to_text("{}", separator=3), "separator"),
+        (lambda: json_to_text("{}", json_path=3), "json_path"),
+    ],
+)
+def test_every_text_of_a_node_is_looked_at(call: Any, name: str) -> None:
+    """
+    Not the first alone: what comes is named, where it came.
+    """
+    with pytest.raises(ContractError, match=rf"{name}: got int, expected text"):
+        call()
