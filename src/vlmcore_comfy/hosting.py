@@ -76,6 +76,11 @@ class Host(Protocol):
         ...
 
     @property
+    def input_folder(self) -> Path:
+        """Where what graphs read lies."""
+        ...
+
+    @property
     def output_folder(self) -> Path:
         """Where what is kept is written."""
         ...
@@ -119,6 +124,11 @@ class AloneHost:
         """Know no folder of models."""
         del kind
         return ()
+
+    @property
+    def input_folder(self) -> Path:
+        """The folder ``input`` in the current one, where what graphs read lies."""
+        return Path("input").absolute()
 
     @property
     def output_folder(self) -> Path:

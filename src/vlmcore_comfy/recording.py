@@ -28,6 +28,7 @@ from vlmcore.safety.gate import SafetyGate
 from vlmcore.safety.vetted import VettedChunk
 from vlmcore_comfy.chunk_texts import named_as
 from vlmcore_comfy.declaring import Blocked
+from vlmcore_comfy.folders import place_in
 from vlmcore_comfy.hosting import Host
 from vlmcore_comfy.keeping import Kept
 from vlmcore_comfy.numbered_files import claim_file
@@ -140,15 +141,10 @@ def find_episode(folder: Path, text: str) -> EpisodeReader:
         ContractError: If *text* is not the path of a file in it.
         EpisodeError: If there is no such file, or it is no episode.
     """
-    name = text.strip()
-    if not name or not name.isprintable():
-        raise ContractError("episode", f"got {name!a:.80}, expected a file as {_FOLDER}/run.jsonl")
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise ContractError(
-            "episode", f"got {name!a:.80}, expected a file in ComfyUI's output folder"
-        )
-    return EpisodeReader(path)
+    if not text.strip():
+        raise ContractError("episode", f"is blank, expected a file as {_FOLDER}/run.jsonl")
+    what = "a file in ComfyUI's output folder"
+    return EpisodeReader(place_in(folder, text, field="episode", what=what))
 
 
 def recorded_step(episode: EpisodeReader, index: int, comfyui: Host) -> EpisodeStep:

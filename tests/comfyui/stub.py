@@ -136,6 +136,7 @@ def _modules(stub: StubComfyUI) -> dict[str, ModuleType]:
             "folder_paths",
             models_dir=str(stub.folder / "models"),
             get_folder_paths=lambda kind: {"LLM": [str(stub.folder / "models" / "LLM")]}[kind],
+            get_input_directory=lambda: str(stub.folder / "input"),
             get_output_directory=lambda: str(stub.folder / "output"),
             get_temp_directory=lambda: str(stub.folder / "temp"),
         ),

@@ -228,6 +228,7 @@ def test_folders_are_those_of_comfyui(comfyui: StubComfyUI, tmp_path: Path) -> N
     host = comfyui.door["host"].ComfyHost()
     assert host.model_folders("LLM") == (tmp_path / "models" / "LLM",)
     assert host.model_folders("VLM") == (tmp_path / "models" / "VLM",)
+    assert host.input_folder == tmp_path / "input"
     assert host.output_folder == tmp_path / "output"
     assert host.temporary_folder == tmp_path / "temp"
     assert host.device == "cpu"

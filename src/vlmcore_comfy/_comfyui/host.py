@@ -125,6 +125,11 @@ class ComfyHost:
         return tuple(missing_nodes)
 
     @property
+    def input_folder(self) -> Path:
+        """Where what graphs read lies."""
+        return Path(folder_paths.get_input_directory())
+
+    @property
     def output_folder(self) -> Path:
         """Where what is kept is written."""
         return Path(folder_paths.get_output_directory())
