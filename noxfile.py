@@ -166,8 +166,8 @@ def comfy(session: nox.Session) -> None:
     install(session, "tests", extras="comfy,local,server,audio,testing")
     # Some of its needs bring them, for another build of torch; our tests have stand-ins.
     session.run("pip", "uninstall", "-q", "-y", *TORCH_BESIDE)
-    tests = "tests/vlmcore_comfy/test_in_comfyui.py"
-    session.run("pytest", tests, *session.posargs, env={"COMFYUI_DIR": checkout, **KEPT})
+    tests = ("tests/vlmcore_comfy/test_in_comfyui.py", "tests/vlmcore_comfy/test_page.py")
+    session.run("pytest", *tests, *session.posargs, env={"COMFYUI_DIR": checkout, **KEPT})
 
 
 @nox.session(default=False)

@@ -164,7 +164,7 @@ def test_nothing_but_the_output_folder_is_read(tmp_path: Path, episode: str) -> 
     """
     A graph of a stranger opens no other file.
     """
-    with pytest.raises(ContractError, match="episode: (got|is blank)"):
+    with pytest.raises(ContractError, match=r"episode: (got|is blank)"):
         replayed(tmp_path, episode)
 
 
