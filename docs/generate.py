@@ -37,6 +37,8 @@ from vlmcore.vision import documents as vision_documents
 from vlmcore.vision import track_documents
 from vlmcore.vlm.catalog import MODELS
 from vlmcore.weights import manifest_schema
+from vlmcore_comfy.catalog import load_catalog
+from vlmcore_comfy.declaring import Input, Node
 from vlmcore_robotics.wire.http_openapi import openapi
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -60,6 +62,7 @@ def pages() -> dict[str, str]:
         "models.md": models_page(),
         "policies.md": policies_page(),
         "command.md": command_page(),
+        "comfyui-nodes.md": comfyui_nodes_page(),
         "robot-documents.md": robot_documents_page(),
         "pictures/chunk.svg": chunk_picture(),
         **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
@@ -91,6 +94,49 @@ def chunk_picture() -> str:
         last_command=chunk.values[0],
     )
     return draw_svg(chart)
+
+
+def comfyui_nodes_page() -> str:
+    """Write what each node takes and gives, as workflows hold it."""
+    nodes = sorted(load_catalog().nodes.values(), key=lambda node: (node.category, node.title))
+    lines = [
+        NOTE,
+        "",
+        "# Nodes of ComfyUI",
+        "",
+        "By their place in the menu. An input in italics may be left out. Graphs name a node by what",
+        "stands in brackets; [how to put them into a ComfyUI](../how-to/run-in-comfyui.md).",
+    ]
+    category = ""
+    for node in nodes:
+        if node.category != category:
+            category = node.category
+            lines += ["", f"## {category.replace('/', ' › ')}"]
+        lines += ["", *_node_lines(node)]
+    return "\n".join(lines)
+
+
+def _node_lines(node: Node[..., Any]) -> list[str]:
+    needs = f" Needs the extras {', '.join(node.extras)}." if node.extras else ""
+    outputs = ", ".join(
+        f"`{each.name}` {each.type.replace('*', 'anything')}" for each in node.outputs
+    )
+    lines = [f"### {node.title} (`{node.id}`)", "", f"{node.description}{needs}", ""]
+    if node.inputs:
+        lines += ["| input | type | |", "| --- | --- | --- |", *map(_input_line, node.inputs), ""]
+    return [*lines, f"Gives {outputs}." if outputs else "Gives nothing."]
+
+
+def _input_line(declared: Input) -> str:
+    name = f"*`{declared.name}`*" if declared.is_optional else f"`{declared.name}`"
+    said = [declared.tooltip.replace("|", "\\|")] if declared.tooltip else []
+    options = declared.options
+    if "options" in options:
+        labels = [str(label) for label in options["options"]]
+        said.append(", ".join(labels) if len(labels) < 8 else f"{len(labels)} choices")
+    if "min" in options:
+        said.append(f"{options['min']:g} to {options['max']:g}")
+    return f"| {name} | {declared.type.replace('*', 'anything')} | {'. '.join(said)} |"
 
 
 def errors_page() -> str:
