@@ -104,39 +104,41 @@ def comfyui_nodes_page() -> str:
         "",
         "# Nodes of ComfyUI",
         "",
-        "By their place in the menu. An input in italics may be left out. Graphs name a node by what",
-        "stands in brackets; [how to put them into a ComfyUI](../how-to/run-in-comfyui.md).",
+        "By their place in the menu. An input in italics may be left out. Graphs name a node by",
+        "what stands in brackets; [how to put them there](../how-to/run-in-comfyui.md).",
     ]
     category = ""
     for node in nodes:
         if node.category != category:
             category = node.category
-            lines += ["", f"## {category.replace('/', ' › ')}"]
+            lines += ["", f"## {category.replace('/', ' / ')}"]
         lines += ["", *_node_lines(node)]
     return "\n".join(lines)
 
 
 def _node_lines(node: Node[..., Any]) -> list[str]:
     needs = f" Needs the extras {', '.join(node.extras)}." if node.extras else ""
-    outputs = ", ".join(
-        f"`{each.name}` {each.type.replace('*', 'anything')}" for each in node.outputs
-    )
+    outputs = ", ".join(f"`{each.name}` {_type(each.type)}" for each in node.outputs)
     lines = [f"### {node.title} (`{node.id}`)", "", f"{node.description}{needs}", ""]
     if node.inputs:
         lines += ["| input | type | |", "| --- | --- | --- |", *map(_input_line, node.inputs), ""]
     return [*lines, f"Gives {outputs}." if outputs else "Gives nothing."]
 
 
+def _type(name: str) -> str:
+    return "anything" if name == "*" else name
+
+
 def _input_line(declared: Input) -> str:
     name = f"*`{declared.name}`*" if declared.is_optional else f"`{declared.name}`"
-    said = [declared.tooltip.replace("|", "\\|")] if declared.tooltip else []
+    said = [declared.tooltip.rstrip(".")] if declared.tooltip else []
     options = declared.options
     if "options" in options:
         labels = [str(label) for label in options["options"]]
         said.append(", ".join(labels) if len(labels) < 8 else f"{len(labels)} choices")
     if "min" in options:
-        said.append(f"{options['min']:g} to {options['max']:g}")
-    return f"| {name} | {declared.type.replace('*', 'anything')} | {'. '.join(said)} |"
+        said.append(f"{options['min']} to {options['max']}")
+    return f"| {name} | {_type(declared.type)} | {'. '.join(said)} |"
 
 
 def errors_page() -> str:
