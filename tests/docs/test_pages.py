@@ -37,6 +37,7 @@ GENERATED = [
     "models.md",
     "policies.md",
     "command.md",
+    "comfyui-nodes.md",
     "robot-documents.md",
     "pictures/chunk.svg",
     "schemas/robot-embodiment.json",
@@ -61,12 +62,18 @@ GENERATED = [
 ]
 
 
+def test_each_generated_page_is_held_to_the_code() -> None:
+    """
+    One list for the parameters, so that a page is named that fell behind.
+    """
+    assert set(GENERATED) == set(generated_pages())
+
+
 @pytest.mark.parametrize("name", GENERATED)
 def test_a_generated_page_says_what_the_code_says(name: str) -> None:
     """
     ``nox -s regen`` rewrites it.
     """
-    assert set(GENERATED) == set(generated_pages())
     if name == "command.md" and sys.version_info >= (3, 13):
         pytest.skip("argparse writes its help in another form from Python 3.13 on")
     page = (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
