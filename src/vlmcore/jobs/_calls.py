@@ -10,7 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import attrs
 
 from vlmcore._closing import Closing
-from vlmcore.errors import ModelServerUnavailableError, VlmcoreError
+from vlmcore.errors import (
+    ModelServerBusyError,
+    ModelServerRateLimitError,
+    ModelServerUnavailableError,
+    VlmcoreError,
+)
 from vlmcore.jobs.asking import Asked, Fate, ask, fate_of
 from vlmcore.jobs.batching import Question
 from vlmcore.jobs.models import JobModel
@@ -21,7 +26,8 @@ from vlmcore.vlm.predictor import Predictor
 __all__ = ["Calls"]
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 30.0
-_TRIES = 4  # of a question, while others are answered
+_TRIES = 4  # of a question, while others are answered, or where there is no other
+_BROKE = 500  # a server that fails over a question says this; one that is away, 502 and above
 _AHEAD = 2  # batches at a model of this process, so that it never waits for the next
 
 
@@ -63,6 +69,7 @@ class Calls(Closing):
         self._cancel = CancelToken()
         self._running: dict[Future[list[Asked]], tuple[int, list[Question]]] = {}
         self._answered = 0
+        self._in_vain: set[tuple[str, str]] = set()  # since the last answer
         self._waits = 0
         self._not_before_s = 0.0
         self._away_since_s: float | None = None
@@ -109,18 +116,24 @@ class Calls(Closing):
         for call in self._running:
             call.cancel()
 
-    def collect(self) -> list[Asked]:
+    def collect(self, waiting: int | None = None) -> list[Asked]:
         """
         Return what came back; a question without an answer is to be asked again.
 
+        Args:
+            waiting: How many questions wait to be sent; ``None`` if others may come. Once each that
+                is left was asked in vain, no other can tell whether the server is well.
+
         Raises:
-            VlmcoreError: If no question can be answered any more; what came back with the news of
-                that was returned before.
+            VlmcoreError: If no question can be answered any more; what was on its way at the news
+                of that was returned before.
         """
-        if self._fatal is not None:
+        if self._fatal is not None and not self._running:
             raise self._fatal
         back = [call for call in self._running if call.done()]
         found: list[Asked] = []
+        if waiting is not None:
+            waiting += sum(len(questions) for _, questions in self._running.values())
         for call in back:
             ticket, questions = self._running.pop(call)
             if call.cancelled():
@@ -129,20 +142,22 @@ class Calls(Closing):
                 asked = call.result()
             turned_away = any(one.was_turned_away for one in asked)
             self._window.came_back(ticket, was_turned_away=turned_away)
-            found += [self._judged(one) for one in asked]
+            found += [self._judged(one, waiting) for one in asked]
         return found
 
     def _ask(self, questions: list[Question]) -> list[Asked]:
-        if self._stop.is_set():  # sooner than the loop, which takes back what was not begun
+        # Sooner than the loop, which takes back what was not begun.
+        if self._stop.is_set() or self._fatal is not None:
             return [Asked(question=question, answer=None) for question in questions]
         with self._loading:
             if self._predictor is None:
                 self._predictor = self._model.open()
         return ask(self._predictor, questions, self._cancel)
 
-    def _judged(self, asked: Asked) -> Asked:
+    def _judged(self, asked: Asked, left: int | None) -> Asked:
         if asked.answer is not None:
             self._answered += 1
+            self._in_vain.clear()
             self._away_since_s, self._waits = None, 0
             return asked
         error = asked.error
@@ -150,17 +165,20 @@ class Calls(Closing):
             return asked
         if fate_of(error) is Fate.OF_ALL:
             return self._over(asked.question, error)
-        return self._again(asked.question, error)
+        self._in_vain.add((asked.question.key, asked.question.mark))
+        return self._again(asked.question, error, is_last=len(self._in_vain) == left)
 
-    def _again(self, question: Question, error: VlmcoreError) -> Asked:
+    def _again(self, question: Question, error: VlmcoreError, *, is_last: bool) -> Asked:
         """Have it asked again, unless it alone is not answered, or the server is away too long."""
         now_s = self._clock()
         is_suspect = question.tries > 1 and not isinstance(error, ModelServerUnavailableError)
+        is_suspect = is_suspect or (is_last and not _is_of_the_server(error))
         if is_suspect or question.answered_then != self._answered:
             question = attrs.evolve(
                 question, tries=question.tries + 1, answered_then=self._answered
             )
         if question.tries >= _TRIES:
+            self._in_vain.discard((question.key, question.mark))
             problem = f"asked {_TRIES} times: {getattr(error, 'problem', error)}"
             return Asked(question=question, answer=question.failed(problem), error=error)
         if self._away_since_s is None:
@@ -174,6 +192,14 @@ class Calls(Closing):
         return Asked(question=question, answer=None, error=error)
 
     def _over(self, question: Question, error: VlmcoreError) -> Asked:
-        self._fatal = error
+        self._fatal = self._fatal or error
+        self.withdraw()
         self._wake()
         return Asked(question=question, answer=None, error=error)
+
+
+def _is_of_the_server(error: VlmcoreError) -> bool:
+    """Say whether an error tells of the server alone, whatever it was asked."""
+    if isinstance(error, ModelServerBusyError):
+        return error.status > _BROKE
+    return isinstance(error, (ModelServerUnavailableError, ModelServerRateLimitError))

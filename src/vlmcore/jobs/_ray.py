@@ -281,7 +281,7 @@ class _Ask:
                 self._calls.send(batch)
             with contextlib.suppress(queue.Empty):
                 self._wakes.get(timeout=_TICK_S)
-            for asked in self._calls.collect():
+            for asked in self._calls.collect(len(batches)):
                 if asked.answer is None:
                     batches.put_back([asked.question])
                 else:

@@ -87,9 +87,9 @@ class Batches:
         self._collected, self._bytes = [], 0
 
     def put_back(self, questions: list[Question]) -> None:
-        """Have *questions* answered soon, but not before another batch: they may be at fault."""
+        """Have *questions* answered after those that are ready: they may be at fault."""
         if questions:
-            self._ready.insert(1, questions)
+            self._ready.append(questions)
 
     def take(self) -> list[Question] | None:
         """Return the next batch; ``None`` if there is none yet."""

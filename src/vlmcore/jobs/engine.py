@@ -137,14 +137,16 @@ class Engine:
         self._tally.waiting_for = self._calls.waiting_for
         self._tally.show()
         self._ahead.wait(_TICK_S)
-        came = self._calls.collect()
+        came = self._calls.collect(len(self._batches) if self._is_read() else None)
         for asked in came:
             self._settle(asked)
         self._books.keep(at_once=bool(came) and self._keeps_each_batch)
 
+    def _is_read(self) -> bool:
+        return self._is_exhausted and not self._ahead
+
     def _is_done(self) -> bool:
-        is_read = self._is_exhausted and not self._ahead
-        return is_read and not self._batches and self._calls.is_idle
+        return self._is_read() and not self._batches and self._calls.is_idle
 
     def _is_over(self) -> bool:
         return self._calls.is_idle if self._stop.is_set() else self._is_done()

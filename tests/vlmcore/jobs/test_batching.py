@@ -113,9 +113,9 @@ def test_pictures_that_are_large_do_not_wait_for_others() -> None:
     assert [["large"]] == all_of(batches)
 
 
-def test_what_is_put_back_comes_soon_but_not_next() -> None:
+def test_what_is_put_back_comes_after_what_is_ready() -> None:
     """
-    A server that breaks over it would be asked nothing else.
+    A server that breaks over it would be asked nothing else; two such questions took turns.
     """
     batches = Batches(1, 10**9)
     for key in ("next", "later"):
@@ -123,4 +123,4 @@ def test_what_is_put_back_comes_soon_but_not_next() -> None:
     batches.put_back([question("again")])
     batches.put_back([])
     assert 3 == len(batches)
-    assert [["next"], ["again"], ["later"]] == all_of(batches)
+    assert [["next"], ["later"], ["again"]] == all_of(batches)

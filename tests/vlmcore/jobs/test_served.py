@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -41,6 +42,7 @@ SAYS = answers("A dog.")
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait a moment only before a server is asked again that was away."""
     monkeypatch.setattr(calls, "_FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(calls, "_LONGEST_WAIT_S", 0.1)
 
 
 def at(url: str, retries: Retries = QUICK) -> Opened:
@@ -189,6 +191,79 @@ def test_a_key_that_is_refused_ends_the_job_and_keeps_what_was_answered(tmp_path
     with serving(SAYS) as server:
         report = caption(tmp_path, at(server.url))
         assert (10, 20) == (report.counts[Result.DONE], len(server.asked))
+
+
+def test_what_is_on_its_way_when_a_key_is_refused_is_waited_for_and_kept(tmp_path: Path) -> None:
+    """
+    It may have been paid for.
+    """
+    draw_many(tmp_path, 5)
+    came, refused = threading.Semaphore(0), threading.Event()
+
+    def slow(asked: Asked) -> Iterable[bytes]:
+        came.release()
+        assert refused.wait(60)
+        time.sleep(0.2)  # so that the news of the other is the first to come
+        said: Iterable[bytes] = SAYS(asked)
+        return said
+
+    def refuse(asked: Asked) -> Iterable[bytes]:
+        assert came.acquire(timeout=60)
+        refused.set()
+        return refuses(401, "bad key")(asked)
+
+    with serving(slow, refuse) as server:
+        with pytest.raises(ModelServerKeyError):
+            caption(tmp_path, at(server.url), in_flight=2)
+        assert 2 == len(server.asked)
+    assert 1 == len(captions(tmp_path))
+
+
+@pytest.mark.parametrize(("count", "in_flight"), [(1, 64), (2, 64), (3, 1)])
+def test_a_server_that_breaks_over_the_last_images_fails_them_and_the_job_ends_well(
+    count: int, in_flight: int, tmp_path: Path
+) -> None:
+    """
+    With nothing else left to ask there was no telling it from a server that is ill: the job waited
+    as long as for one that is away, and ended with an error, in every run.
+    """
+    draw_many(tmp_path, count)
+    with serving(refuses(500, "cannot")) as server:
+        model = at(server.url, Retries(times=0))
+        report = caption(tmp_path, model, in_flight=in_flight, patience_s=600.0)
+        assert 4 * count <= len(server.asked)
+    assert (0, count) == (report.counts[Result.CAPTIONED], report.failed)
+    assert "asked 4 times" in report.failures[0].problem
+
+
+def test_images_that_a_server_breaks_over_keep_no_other_from_being_asked(tmp_path: Path) -> None:
+    """
+    Asked one after the other, two of them took turns for ever.
+    """
+    draw_many(tmp_path, 4)
+    poison: list[Any] = []
+
+    def script(asked: Asked) -> Iterable[bytes]:
+        url = asked.document["messages"][-1]["content"][0]["image_url"]["url"]
+        if len(poison) < 2 and url not in poison:
+            poison.append(url)
+        broken: Iterable[bytes] = (refuses(500, "no") if url in poison else SAYS)(asked)
+        return broken
+
+    with serving(script) as server:
+        model = at(server.url, Retries(times=0))
+        report = caption(tmp_path, model, in_flight=1, patience_s=600.0)
+    assert (2, 2) == (report.counts[Result.CAPTIONED], report.failed)
+
+
+def test_a_server_that_says_it_is_overloaded_is_waited_for_even_over_the_last_image(
+    tmp_path: Path,
+) -> None:
+    draw_many(tmp_path, 1)
+    with serving(*[refuses(503, "later")] * 5, SAYS) as server:
+        report = caption(tmp_path, at(server.url, Retries(times=0)), patience_s=600.0)
+        assert 6 == len(server.asked)
+    assert (1, 0) == (report.counts[Result.CAPTIONED], report.failed)
 
 
 @pytest.mark.parametrize("status", [400, 500])
