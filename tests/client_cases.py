@@ -38,6 +38,8 @@ Script = Callable[[socket.socket], None]
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
+NOBODY_READS = bytearray(1 << 16)  # what peers skip ends here, whatever thread they run in
+
 
 class Remote:
     """A client that is called the same way whether it must be awaited or not."""
@@ -171,9 +173,9 @@ def exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def skip(connection: socket.socket, size: int) -> None:
-    """Read *size* bytes, and keep none."""
+    """Read *size* bytes, and keep none; `most_memory` must not count what a peer holds."""
     while size:
-        came = len(connection.recv(min(size, 1 << 16)))
+        came = connection.recv_into(NOBODY_READS, min(size, len(NOBODY_READS)))
         if not came:
             raise ConnectionError
         size -= came
