@@ -9,7 +9,10 @@ import sys
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["allocate"]
+from vlmcore._host_memory import free_host_bytes, in_gib
+from vlmcore.errors import WeightsBudgetError
+
+__all__ = ["allocate", "require_room"]
 
 HUGE_PAGE = 0x20_0000  # bytes, on x86-64 and most of arm64
 
@@ -37,6 +40,22 @@ def allocate(nbytes: int, *, large_pages: bool = True) -> npt.NDArray[np.uint8]:
     whole = np.frombuffer(memory, np.uint8)
     skipped = -whole.ctypes.data % HUGE_PAGE
     return whole[skipped : skipped + nbytes]
+
+
+def require_room(path: str, nbytes: int) -> None:
+    """
+    Require that the host has *nbytes* free, for the weights in *path*.
+
+    Linux grants what it does not have, and ends a process when it is written to.
+
+    Raises:
+        WeightsBudgetError: If it has not, as far as it tells.
+    """
+    free = free_host_bytes()
+    if free is not None and nbytes > free:
+        raise WeightsBudgetError(
+            path, f"needs {in_gib(nbytes)}, and the host has {in_gib(free)} free", nbytes, free
+        )
 
 
 def _anonymous(nbytes: int) -> mmap.mmap:

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from vlmcore.errors import WeightsCancelledError
 
-__all__ = ["Cancelling", "Progress", "work_off"]
+__all__ = ["Cancelling", "Progress", "stop_if", "work_off"]
 
 _Part = TypeVar("_Part")
 
@@ -43,7 +43,7 @@ def work_off(
         WeightsCancelledError: If *cancel* says so, which is asked after each part.
     """
     done, total = 0, sum(size for _, size in parts)
-    _stop_if(cancel, path, done, total)
+    stop_if(cancel, path, done, total)
     sizes = {pool.submit(work, part): size for part, size in parts}
     try:
         for future in as_completed(sizes):
@@ -51,7 +51,7 @@ def work_off(
             done += sizes[future]
             if progress is not None:
                 progress(done, total)
-            _stop_if(cancel, path, done, total)
+            stop_if(cancel, path, done, total)
     except BaseException:
         at_work = [future for future in sizes if not future.cancel()]
         for future in at_work:
@@ -59,6 +59,12 @@ def work_off(
         raise
 
 
-def _stop_if(cancel: Cancelling | None, path: str, done: int, total: int) -> None:
+def stop_if(cancel: Cancelling | None, path: str, done: int, total: int) -> None:
+    """
+    End a load that was cancelled.
+
+    Raises:
+        WeightsCancelledError: If *cancel* says so.
+    """
     if cancel is not None and cancel.cancelled:
         raise WeightsCancelledError(path, done, total)

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_member
-from vlmcore._host_memory import free_host_bytes, in_gib
-from vlmcore.errors import ContractError, WeightsBudgetError
-from vlmcore.weights._arena import allocate
+from vlmcore.errors import ContractError
+from vlmcore.weights._arena import allocate, require_room
 from vlmcore.weights._arrivals import ArrivalChecks, Take, take_from_file
 from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights._layout import lay_out
@@ -131,7 +130,7 @@ class Load:
 
     def _copy(self, entries: Sequence[TensorEntry], *, to_come: int = 0) -> Held:
         layout = lay_out(entries)
-        _require_memory(self._files.path, layout.nbytes)
+        require_room(self._files.path, layout.nbytes)
         arena = allocate(layout.nbytes)
         self._end_phase("allocate")
 
@@ -200,11 +199,3 @@ def _chosen(files: WeightFiles, names: Collection[str] | None) -> tuple[TensorEn
 
 def _payload(entries: Iterable[TensorEntry]) -> int:
     return sum(entry.nbytes for entry in entries)
-
-
-def _require_memory(path: str, needed: int) -> None:
-    free = free_host_bytes()
-    if free is not None and needed > free:
-        raise WeightsBudgetError(
-            path, f"needs {in_gib(needed)}, and the host has {in_gib(free)} free", needed, free
-        )

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from vlmcore._optional import optional_dependency
 from vlmcore.limits import WeightLimits
+from vlmcore.weights._crew import Cancelling, Progress
 from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.manifest import Manifest
 from vlmcore.weights.modules import LoadedTensors
+from vlmcore.weights.verifying import Verification
 
 if TYPE_CHECKING:
     import torch
@@ -24,7 +27,11 @@ def load_shards(
     device: torch.device | str = "cpu",
     dtype: torch.dtype | str | None = None,
     names: Collection[str] | None = None,
+    verification: Verification = Verification.OFF,
+    manifest: Manifest | None = None,
     budget: ReadBudget | None = None,
+    progress: Progress | None = None,
+    cancel: Cancelling | None = None,
     limits: WeightLimits | None = None,
 ) -> LoadedTensors:
     """
@@ -44,12 +51,18 @@ def load_shards(
         device: Where the tensors of this rank go.
         dtype: As of `load_tensors`.
         names: As of `load_tensors`; the same in every rank.
+        verification: How much this rank compares with the manifest, whichever rank has read it.
+        manifest: As of `load_tensors`.
         budget: How to read, with the same staging memory in every rank. Messages are part of it; a
             default of 256 MiB is not made less by what one host has free, as ranks must agree.
+        progress: Called with the bytes that this rank has and those that there are.
+        cancel: Stops the load of all ranks from another thread of this one.
         limits: How much is read before the tensors.
 
     Raises:
-        WeightsError: If it cannot be loaded, here or in another rank.
+        WeightsError: If it cannot be loaded, here or in another rank, or was cancelled there.
+        WeightChecksumError: If a tensor is another than the manifest says; all are named.
+        WeightsCancelledError: If it was cancelled here.
         ContractError: If torch.distributed is not initialized, or an argument is none of those
             above.
         MissingDependencyError: If torch is not installed.
@@ -62,7 +75,11 @@ def load_shards(
         device=device,
         dtype=dtype,
         names=names,
+        verification=verification,
+        manifest=manifest,
         budget=budget or ReadBudget(),
+        progress=progress,
+        cancel=cancel,
         limits=limits,
     )
     return LoadedTensors(tensors, report)

@@ -17,10 +17,9 @@ from vlmcore.errors import (
     ContractError,
     CorruptWeightsError,
     WeightChecksumError,
-    WeightsCancelledError,
     WeightsError,
 )
-from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._crew import Cancelling, Progress, stop_if
 from vlmcore.weights._streaming import pieces_of
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.checksums import checksum_of, new_checksum, sha256_of
@@ -282,8 +281,7 @@ class _Reading:
         pieces = pieces_of(self.files, entries, self.budget or ReadBudget.for_host())
         with contextlib.closing(pieces):
             for piece in pieces:
-                if self.cancel is not None and self.cancel.cancelled:
-                    raise WeightsCancelledError(self.files.path, done, total)
+                stop_if(self.cancel, self.files.path, done, total)
                 checksum.update(piece.data.data)
                 done += len(piece.data)
                 if piece.is_last:

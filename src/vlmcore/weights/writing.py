@@ -13,9 +13,9 @@ import attrs
 
 from vlmcore._arguments import require_path
 from vlmcore._whole_files import what_failed, whole_file
-from vlmcore.errors import ContractError, WeightsCancelledError, WeightsError
+from vlmcore.errors import ContractError, WeightsError
 from vlmcore.weights._array_sources import source_of
-from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._crew import Cancelling, Progress, stop_if
 from vlmcore.weights.checksums import new_checksum
 from vlmcore.weights.index import TensorEntry, WeightIndex
 from vlmcore.weights.layouts import ALIGN_BYTES, Layout, lay_out_flashpack, lay_out_safetensors
@@ -268,8 +268,7 @@ class _Writer:
             self._write(file, _ZEROS[: until - self._done])
 
     def _write(self, file: BinaryIO, data: bytes | memoryview) -> None:
-        if self._cancel is not None and self._cancel.cancelled:
-            raise WeightsCancelledError(self._path, self._done, self._total)
+        stop_if(self._cancel, self._path, self._done, self._total)
         file.write(data)
         if self._makes_checksums:
             self._sha256.update(data)

@@ -19,7 +19,7 @@ from vlmcore.errors import (
     WeightsError,
 )
 from vlmcore.vlm.generation import CancelToken
-from vlmcore.weights import _loads, _mapping, _pages, writing
+from vlmcore.weights import _arena, _loads, _mapping, _pages, writing
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.loading import Weights, load_weights, read_weights
@@ -277,7 +277,7 @@ def test_what_does_not_fit_is_refused_before_memory_is_taken(
     """
     An error says what is needed and what is free; the host is not driven out of memory.
     """
-    monkeypatch.setattr(_loads, "free_host_bytes", lambda: MIB)
+    monkeypatch.setattr(_arena, "free_host_bytes", lambda: MIB)
     with pytest.raises(WeightsBudgetError) as error:
         load_weights(path, way=Way.COPY, budget=ReadBudget())
     assert MIB == error.value.available_bytes < error.value.needed_bytes

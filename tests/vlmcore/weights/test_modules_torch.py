@@ -16,15 +16,17 @@ from vlmcore.errors import (
     ContractError,
     WeightChecksumError,
     WeightMismatchError,
+    WeightsBudgetError,
     WeightsCancelledError,
     WeightsError,
 )
-from vlmcore.weights import modules
+from vlmcore.weights import _arena, modules
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.lazy import load_lazily
 from vlmcore.weights.modules import load_into, load_tensors
 from vlmcore.weights.opening import open_files
+from vlmcore.weights.ranges import RangeReader
 from vlmcore.weights.report import Way
 from vlmcore.weights.verifying import Verification
 from vlmcore.weights.writing import write_pack
@@ -663,3 +665,33 @@ def test_names_are_a_mapping(tmp_path: Path) -> None:
     path = write_pack({"weight": np.ones((1, 2), np.float32)}, tmp_path / "m.flashpack").path
     with pytest.raises(ContractError, match="names: got list"):
         load_into(nn.Linear(2, 1), path, strict=False, names=["weight"])
+
+
+@pytest.mark.parametrize(
+    ("way", "dtype"), [(Way.COPY, None), (Way.COPY, "float64"), (Way.VIEWS, "float64")]
+)
+def test_what_the_host_has_no_room_for_is_refused_before_anything_is_read(
+    tied, way, dtype, monkeypatch
+) -> None:
+    """
+    Linux would grant it, and end the process later; the module is as it was.
+    """
+    monkeypatch.setattr(_arena, "free_host_bytes", lambda: 400)
+    monkeypatch.setattr(RangeReader, "submit", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(RangeReader, "read", lambda *_, **__: pytest.fail("it was read"))
+    module = skeleton()
+
+    with pytest.raises(WeightsBudgetError, match=r"and the host has 0\.0 MiB free") as error:
+        load_into(module, tied[1], way=way, dtype=dtype, budget=SMALL)
+
+    assert 400 == error.value.available_bytes < error.value.needed_bytes
+    assert all(tensor.is_meta for tensor in module.state_dict().values())
+
+
+def test_what_is_mapped_needs_no_room(tied, monkeypatch) -> None:
+    """
+    Its pages are the file's, and leave when others need the memory.
+    """
+    monkeypatch.setattr(_arena, "free_host_bytes", lambda: 0)
+
+    load_into(skeleton(), tied[1], budget=SMALL)

@@ -76,7 +76,7 @@ class PieceChecks:
             name = piece.entry.name
             if name in self._expected:
                 made = self._made.setdefault(name, new_checksum())
-                made.update(slot.bytes_of(piece).numpy())
+                made.update(slot.bytes_of(piece).cpu().numpy())
 
     def finish(self, path: str) -> None:
         """

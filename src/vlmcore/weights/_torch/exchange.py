@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -12,8 +12,8 @@ import torch.distributed as dist
 
 from vlmcore.errors import ContractError, WeightsError
 from vlmcore.weights._chunks import Chunk, cut
-from vlmcore.weights._torch.staging import Ring, Slot, place
-from vlmcore.weights.index import WeightIndex
+from vlmcore.weights._torch.staging import Ring, Slot
+from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.ranges import RangeReader
 
 __all__ = ["Crew", "crew_of"]
@@ -70,49 +70,55 @@ class Crew:
     def share(
         self,
         path: str,
-        index: WeightIndex,
-        into: Mapping[str, torch.Tensor],
+        entries: Iterable[TensorEntry],
         reader: RangeReader,
         ring: Ring,
-    ) -> Iterator[int]:
+        *,
+        go_on: Callable[[], None],
+    ) -> Iterator[tuple[Chunk, Slot]]:
         """
         Read every rank's share, and give all of it to all: one chunk of each rank at a time.
 
         Args:
             path: The checkpoint, for errors.
-            index: What it holds.
-            into: Where its tensors go, each of one axis, by name.
+            entries: Its tensors, the same in every rank.
             reader: Reads this rank's share.
             ring: What it reads into; its parts are of the same size in every rank.
+            go_on: Asked before each round; raises if this rank shall not go on.
 
         Yields:
-            How many bytes came in each round.
+            Each chunk, in the order of the files, and what holds its bytes until the next is taken.
 
         Raises:
-            WeightsError: If a rank cannot read its share, or is gone.
+            WeightsError: If a rank cannot read its share, does not go on, or is gone.
+            Exception: What *go_on* raises here, once the others know.
         """
-        chunks = list(cut([index[name] for name in into], ring.chunk_bytes))
+        chunks = list(cut(entries, ring.chunk_bytes))
         mine = torch.zeros(_HEAD + ring.chunk_bytes, dtype=torch.uint8)
         all_of_them = [torch.zeros_like(mine, device=self.device) for _ in range(self.size)]
         reading = ring.fill(chunks[self.rank :: self.size], reader)
         for first in range(0, len(chunks), self.size):
-            own = self._next(reading, mine, is_due=first + self.rank < len(chunks))
+            own = self._next(reading, mine, go_on, is_due=first + self.rank < len(chunks))
             self._gather(path, all_of_them, mine)
             if own is not None:
                 raise own
             heads = [bytes(each[:_HEAD].cpu().numpy()) for each in all_of_them]
             _require_fine(path, heads)
-            shared = chunks[first : first + self.size]
-            for chunk, message in zip(shared, all_of_them, strict=False):
-                place(chunk, Slot(message, lead=_HEAD), into)
-            yield sum(piece.stop - piece.start for chunk in shared for piece in chunk.pieces)
+            for chunk, message in zip(chunks[first:], all_of_them, strict=False):
+                yield chunk, Slot(message, lead=_HEAD)
 
     def _next(
-        self, reading: Iterator[tuple[Chunk, Slot]], message: torch.Tensor, *, is_due: bool
+        self,
+        reading: Iterator[tuple[Chunk, Slot]],
+        message: torch.Tensor,
+        go_on: Callable[[], None],
+        *,
+        is_due: bool,
     ) -> Exception | None:
         """Put the next chunk of this rank, or why there is none, into its message."""
         own: Exception | None = None
         try:
+            go_on()
             if is_due:
                 chunk, slot = next(reading)
                 body = slot.memory[slot.lead : slot.lead + chunk.nbytes]

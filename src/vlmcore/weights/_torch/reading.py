@@ -10,8 +10,9 @@ import attrs
 import torch
 
 from vlmcore._host_memory import in_gib
-from vlmcore.errors import ContractError, WeightsBudgetError, WeightsCancelledError
-from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.errors import ContractError, WeightsBudgetError
+from vlmcore.weights._arena import require_room
+from vlmcore.weights._crew import Cancelling, Progress, stop_if
 from vlmcore.weights._torch.checking import PieceChecks, expected_checksums
 from vlmcore.weights._torch.staging import Carrier, Ring, place
 from vlmcore.weights._torch.tensors import tensor_over, torch_dtype
@@ -96,6 +97,7 @@ class Reading:
         plain = [
             name for name, entry in entries.items() if torch_dtype(entry.dtype) == wanted[name]
         ]
+        self.require_room(wanted)
         if self.device.type != "cpu":
             return self._staged(wanted, self.progress)
         if self.way is Way.VIEWS or len(plain) == len(wanted):
@@ -172,6 +174,25 @@ class Reading:
         tensors = {entry.name: flat[entry.name].reshape(entry.shape) for entry in entries}
         return tensors, report
 
+    def require_room(self, wanted: Mapping[str, torch.dtype]) -> None:
+        """
+        Require that the host has room for what is not mapped, before any of it is read.
+
+        Other devices say themselves what they do not have, as `allocate` asks them.
+
+        Raises:
+            WeightsBudgetError: If it has not.
+        """
+        if self.device.type != "cpu":
+            return
+        entries = [self.files.index[name] for name in wanted]
+        needed = sum(
+            _nbytes(entry, wanted[entry.name])
+            for entry in entries
+            if self.way is Way.COPY or torch_dtype(entry.dtype) != wanted[entry.name]
+        )
+        require_room(self.files.path, needed)
+
     def allocate(
         self, entries: list[TensorEntry], wanted: Mapping[str, torch.dtype]
     ) -> dict[str, torch.Tensor]:
@@ -184,7 +205,7 @@ class Reading:
         Raises:
             WeightsBudgetError: If the device does not have it.
         """
-        needed = sum(math.prod(e.shape) * wanted[e.name].itemsize for e in entries)
+        needed = sum(_nbytes(entry, wanted[entry.name]) for entry in entries)
         try:
             return {
                 entry.name: torch.empty(
@@ -199,8 +220,11 @@ class Reading:
     def _tell(self, progress: Progress | None, done: int, total: int) -> None:
         if progress is not None:
             progress(done, total)
-        if self.cancel is not None and self.cancel.cancelled:
-            raise WeightsCancelledError(self.files.path, done, total)
+        stop_if(self.cancel, self.files.path, done, total)
+
+
+def _nbytes(entry: TensorEntry, dtype: torch.dtype) -> int:
+    return math.prod(entry.shape) * dtype.itemsize
 
 
 def _of_whole(progress: Progress | None, before: int, total: int) -> Progress | None:

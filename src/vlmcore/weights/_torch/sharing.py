@@ -11,14 +11,18 @@ from typing import Any
 import torch
 
 from vlmcore.limits import WeightLimits
+from vlmcore.weights._crew import Cancelling, Progress, stop_if
+from vlmcore.weights._torch.checking import PieceChecks
 from vlmcore.weights._torch.exchange import Crew, crew_of
 from vlmcore.weights._torch.reading import Reading, open_device
-from vlmcore.weights._torch.staging import Ring
+from vlmcore.weights._torch.staging import Ring, place
 from vlmcore.weights._torch.tensors import wanted_dtypes
 from vlmcore.weights.budget import ReadBudget
-from vlmcore.weights.opening import WeightFiles, open_files
+from vlmcore.weights.manifest import Manifest
+from vlmcore.weights.opening import open_files
 from vlmcore.weights.ranges import RangeReader
 from vlmcore.weights.report import LoadReport, Way
+from vlmcore.weights.verifying import Verification
 
 __all__ = ["load_together"]
 
@@ -30,7 +34,11 @@ def load_together(
     device: torch.device | str,
     dtype: torch.dtype | str | None,
     names: Collection[str] | None,
+    verification: Verification,
+    manifest: Manifest | None,
     budget: ReadBudget,
+    progress: Progress | None,
+    cancel: Cancelling | None,
     limits: WeightLimits | None,
 ) -> tuple[dict[str, torch.Tensor], LoadReport]:
     """
@@ -47,37 +55,57 @@ def load_together(
     crew = crew_of(group, target)
     shown = os.fspath(path)
     with ExitStack() as opened:
-        load = _Share(crew, target, budget)
-        crew.agree(shown, lambda: load.prepare(opened, path, names, dtype, limits))
+        load = _Share(crew, budget, progress, cancel)
+
+        def prepare() -> bytes:
+            reading = Reading(
+                files=opened.enter_context(open_files(path, limits=limits)),
+                device=target,
+                way=Way.COPY,
+                budget=budget,
+                verification=verification,
+                manifest=manifest,
+            )
+            return load.prepare(opened, reading, names, dtype)
+
+        crew.agree(shown, prepare)
         return load.run(shown)
 
 
 class _Share:
     """What one rank does."""
 
-    def __init__(self, crew: Crew, device: torch.device, budget: ReadBudget) -> None:
+    def __init__(
+        self,
+        crew: Crew,
+        budget: ReadBudget,
+        progress: Progress | None,
+        cancel: Cancelling | None,
+    ) -> None:
         self._crew = crew
-        self._device = device
         self._budget = budget
+        self._progress = progress
+        self._cancel = cancel
+        self._done = 0
         self._since = time.perf_counter()
 
     def prepare(
         self,
         opened: ExitStack,
-        path: str | os.PathLike[str],
+        reading: Reading,
         names: Collection[str] | None,
         dtype: torch.dtype | str | None,
-        limits: WeightLimits | None,
     ) -> bytes:
         """Do all that may fail before ranks wait for each other; say what must be the same."""
-        self._files: WeightFiles = opened.enter_context(open_files(path, limits=limits))
+        self._files = reading.files
         index = self._files.index
         self._asked = [*index, *index.aliases] if names is None else list(names)
         wanted = wanted_dtypes(index, self._asked, dtype)
-        entries = [index[name] for name in wanted]
-        self._payload = sum(entry.nbytes for entry in entries)
-        reading = Reading(files=self._files, device=self._device, way=Way.COPY, budget=self._budget)
-        self._flat = reading.allocate(entries, wanted)
+        self._entries = [index[name] for name in wanted]
+        self._payload = sum(entry.nbytes for entry in self._entries)
+        self._checks = PieceChecks(self._entries, reading.expected)
+        reading.require_room(wanted)
+        self._flat = reading.allocate(self._entries, wanted)
         self._ring = Ring(
             self._budget.staging_bytes // 2,  # the other half is for messages
             self._payload,
@@ -86,15 +114,20 @@ class _Share:
             slots=self._crew.size + 1,
         )
         self._reader = opened.enter_context(RangeReader(self._files, self._budget))
-        return repr((entries, self._ring.chunk_bytes)).encode()
+        return repr((self._entries, self._ring.chunk_bytes)).encode()
 
     def run(self, path: str) -> tuple[dict[str, torch.Tensor], LoadReport]:
         """Read this rank's share, and get those of the others."""
         prepared = time.perf_counter()
-        index = self._files.index
-        for _ in self._crew.share(path, index, self._flat, self._reader, self._ring):
-            pass
+        for chunk, slot in self._crew.share(
+            path, self._entries, self._reader, self._ring, go_on=self._go_on
+        ):
+            place(chunk, slot, self._flat)
+            self._checks.note(chunk, slot)
+            self._done += sum(piece.stop - piece.start for piece in chunk.pieces)
         self._files.check_unchanged()
+        self._tell()
+        self._checks.finish(path)
         report = LoadReport(
             path=path,
             way=Way.COPY,
@@ -103,12 +136,23 @@ class _Share:
             direct_bytes=self._reader.direct_bytes,
             plain_bytes=self._reader.plain_bytes,
             staging_bytes=2 * self._ring.nbytes + self._reader.staging_bytes,
+            verified_bytes=self._checks.nbytes,
             phases_s={
                 "prepare": prepared - self._since,
                 "share": time.perf_counter() - prepared,
             },
             steps_down=(*self._budget.steps_down, *self._reader.steps_down),
         )
+        index = self._files.index
         tensors = {name: flat.reshape(index[name].shape) for name, flat in self._flat.items()}
         aliases = index.aliases
         return {name: tensors[aliases.get(name, name)] for name in self._asked}, report
+
+    def _go_on(self) -> None:
+        if self._done:
+            self._tell()
+        stop_if(self._cancel, self._files.path, self._done, self._payload)
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(self._done, self._payload)
