@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from loads import WAYS
+from loads import GPU_WAYS, WAYS
 
 HERE = Path(__file__).parent
 
@@ -44,9 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ways", nargs="*", default=list(WAYS), metavar="WAY")
+    parser.add_argument("--gpu", action="store_true", help="compare loads onto a GPU, too")
     parser.add_argument("--touch-gigabytes", type=float, default=5.0)
     parser.add_argument("--results", type=Path, help="where loads are kept, one a line, as JSON")
     options = parser.parse_args(arguments)
+    options.ways += GPU_WAYS if options.gpu else ()
     results = kept(options.results)
     done = {(each["turn"], each["state"], each["way"]) for each in results}
     with contextlib.suppress(KeyboardInterrupt):  # shows what there is by then
@@ -182,7 +184,7 @@ def show_goals(
         place: statistics.median(each["seconds"] for each in loads)
         for place, loads in measured.items()
     }
-    peers = ("limit", "vlmcore")
+    peers = ("limit", "vlmcore", *GPU_WAYS)
     for kind in ("pack", "safetensors"):
         views, copy = f"vlmcore views, {kind}", f"vlmcore copy, {kind}"
         if (views, "cold") in medians and "cold" in limits:
@@ -201,6 +203,19 @@ def show_goals(
                 if (f"{way}, compared", state) in medians and (way, state) in medians:
                     ratio = medians[f"{way}, compared", state] / medians[way, state]
                     goal(f"{way}, {state}, compared, of it without", ratio, 1.25)
+            device = f"vlmcore device, {kind}"
+            if {(device, state), ("limit: bus", state)} <= medians.keys() and state in limits:
+                slower = max(limits[state], medians["limit: bus", state])
+                goal(f"{device}, {state}, of the limit", medians[device, state] / slower, 1.1)
+            for way, held in ((copy, 1), (device, 0)):
+                show_peak(f"{way}, {state}", measured.get((way, state), ()), held)
+
+
+def show_peak(name: str, loads: Sequence[Mapping[str, Any]], held: int) -> None:
+    """Print how much memory was taken besides the weights that are *held* by the process."""
+    more = [each["peak_mb"] - held * each["file_mb"] for each in loads if "file_mb" in each]
+    if more:
+        goal(f"{name}, MB besides the weights", max(more), 336)  # 320 MiB: staging, and 64 MiB
 
 
 def is_copy(way: str) -> bool:

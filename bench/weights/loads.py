@@ -29,12 +29,13 @@ Load = Callable[[Path], Any]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().splitlines()[0])
-    parser.add_argument("way", choices=sorted(WAYS))
+    ways = WAYS | GPU_WAYS
+    parser.add_argument("way", choices=sorted(ways))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--touch-gigabytes", type=float, default=0.0)
     parser.add_argument("--digest", action="store_true", help="of all tensors, after the clock")
     options = parser.parse_args(arguments)
-    load = WAYS[options.way]()
+    load = ways[options.way]()
     before = touch_and_free(int(options.touch_gigabytes * 1e9))
     started, cpu_started = time.perf_counter(), time.process_time()
     tensors = load(options.folder)
@@ -43,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seconds": seconds,
         "cpu_seconds": cpu_seconds,
         "peak_mb": (resident_peak() - before) / 1e6,
+        "file_mb": (options.folder / "model.flashpack").stat().st_size / 1e6,
     }
     if options.digest and isinstance(tensors, Mapping):
         result["digest"] = digest(tensors)
@@ -73,7 +75,7 @@ def digest(tensors: Mapping[str, Any]) -> str:
     for name in sorted(tensors):
         each = tensors[name]
         if isinstance(each, torch.Tensor):
-            each = each.contiguous().view(-1).view(torch.uint8).numpy()
+            each = each.contiguous().view(-1).view(torch.uint8).cpu().numpy()
         whole.update(name.encode())
         whole.update(each.reshape(-1).view("u1"))
     return whole.hexdigest()
@@ -105,6 +107,52 @@ def ours(way: str, name: str, *, is_compared: bool = False) -> Load:
         for array in arrays.values() if way == "views" else ():
             int(array[::4096].sum()) + int(array[-1])
         return arrays
+
+    return load
+
+
+def ours_on_gpu(name: str) -> Load:
+    """Load onto a GPU; what its driver takes of memory and time is taken before."""
+    import torch  # noqa: PLC0415
+
+    from vlmcore.weights.modules import load_tensors  # noqa: PLC0415
+
+    torch.zeros(1, device="cuda")
+
+    def load(folder: Path) -> Any:
+        tensors = load_tensors(folder / name, device="cuda")
+        torch.cuda.synchronize()
+        return tensors
+
+    return load
+
+
+def safetensors_on_gpu() -> Load:
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file  # noqa: PLC0415
+
+    torch.zeros(1, device="cuda")
+
+    def load(folder: Path) -> Any:
+        tensors = load_file(folder / "model.safetensors", device="cuda")
+        torch.cuda.synchronize()
+        return tensors
+
+    return load
+
+
+def bus_limit() -> Load:
+    """Copy as many bytes as the pack has from pinned memory to a GPU, the same again and again."""
+    import torch  # noqa: PLC0415
+
+    chunk = 64 << 20
+    out_of = torch.empty(chunk, dtype=torch.uint8, pin_memory=True)
+    into = torch.empty(chunk, dtype=torch.uint8, device="cuda")
+
+    def load(folder: Path) -> Any:
+        for _ in range((folder / "model.flashpack").stat().st_size // chunk):
+            into.copy_(out_of, non_blocking=True)
+        torch.cuda.synchronize()
 
     return load
 
@@ -259,6 +307,12 @@ WAYS: dict[str, Callable[[], Load]] = {
     "fastsafetensors buffered": fastsafetensors,
     "fastsafetensors direct": lambda: fastsafetensors(is_direct=True),
     "runai-model-streamer": runai,
+}
+GPU_WAYS: dict[str, Callable[[], Load]] = {
+    "limit: bus": bus_limit,
+    "vlmcore device, safetensors": lambda: ours_on_gpu("model.safetensors"),
+    "vlmcore device, pack": lambda: ours_on_gpu("model.flashpack"),
+    "safetensors load_file, device": safetensors_on_gpu,
 }
 
 if __name__ == "__main__":

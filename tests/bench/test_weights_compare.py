@@ -114,3 +114,39 @@ def test_every_other_round_goes_the_other_way(compare: ModuleType) -> None:
     """
     ways = [way for _, state, way in compare.order(2, ["a", "b"]) if state == "cold"]
     assert ["a", "b", "b", "a"] == ways
+
+
+def test_what_is_wanted_is_said_with_whether_it_is_so(
+    compare: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Loads onto a GPU are held to the slower of disk and bus, and all to the memory that they take.
+    """
+    took = {
+        "limit: direct read": (1.0, 1),
+        "limit: buffered read": (0.4, 1),
+        "limit: bus": (0.5, 1),
+        "vlmcore device, pack": (1.05, 310),
+        "vlmcore copy, pack": (1.2, 2400),
+        "safetensors load_file, touched": (0.1, 2000),
+        "safetensors load_file, cloned": (1.5, 4000),
+    }
+    results = [
+        {
+            "way": way,
+            "state": state,
+            "seconds": seconds if state == "cold" else seconds / 2,
+            "cpu_seconds": 0.1,
+            "peak_mb": peak_mb,
+            "file_mb": 2000.0,
+        }
+        for way, (seconds, peak_mb) in took.items()
+        for state in ("cold", "warm")
+    ]
+    compare.show(list(took), results)
+    said = capsys.readouterr().out.splitlines()
+    assert "met    vlmcore device, pack, cold, of the limit: 1.05, at most 1.1 is wanted" in said
+    assert "missed vlmcore device, pack, warm, of the limit: 2.10, at most 1.1 is wanted" in said
+    assert "met    vlmcore copy, pack, cold, of the best peer: 0.80, at most 1.0 is wanted" in said
+    assert any(line.startswith("missed vlmcore copy, pack, cold, MB besides") for line in said)
+    assert any(line.startswith("met    vlmcore device, pack, cold, MB besides") for line in said)

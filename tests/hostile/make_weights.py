@@ -163,6 +163,19 @@ def shards(**changes: Any) -> dict[str, Any]:
     return {"metadata": {"total_size": 8}, "weight_map": {**where, **changes}}
 
 
+def nothing_of(shape: list[int], *, is_pack: bool) -> bytes:
+    """Say of a tensor of no numbers that it has the other axes of *shape*; all else is true."""
+    if not is_pack:
+        return st(lambda header: header.update(c={**C, "shape": shape}))
+    entries = [{"name": "c", "shape": shape, "offset": 0, "length": 0}, dict(V3["index"][0])]
+    return v3(head(index=entries, total_elems=6), payload=bytes(24))
+
+
+C = {"dtype": "F32", "data_offsets": [HEADER_BYTES, HEADER_BYTES]}
+NOTHING: dict[str, list[int]] = {
+    "and-of-too-many-bytes": [0, 1 << 62],
+    "and-of-too-many-numbers": [1 << 40, 1 << 40, 0],
+}
 NAMES = {
     "a-path": "../../etc/passwd",
     "a-slash": "a/b",
@@ -286,6 +299,10 @@ PACKS: dict[str, Callable[[], bytes]] = {
         f"shape-{what}": lambda shape=shape: v3(first(shape=shape))
         for what, shape in SHAPES.items()
     },
+    **{
+        f"shape-of-nothing-{what}": lambda shape=shape: nothing_of(shape, is_pack=True)
+        for what, shape in NOTHING.items()
+    },
 }
 SAFETENSORS: dict[str, Callable[[], bytes]] = {
     "empty": lambda: b"",
@@ -336,6 +353,10 @@ SAFETENSORS: dict[str, Callable[[], bytes]] = {
     **{
         f"shape-{what}": lambda shape=shape: st(tensor(shape=shape))
         for what, shape in SHAPES.items()
+    },
+    **{
+        f"shape-of-nothing-{what}": lambda shape=shape: nothing_of(shape, is_pack=False)
+        for what, shape in NOTHING.items()
     },
 }
 INDEXES: dict[str, Callable[[], Any]] = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hostile.make_weights import INDEXES, PACKS, SAFETENSORS, st, v3, v4, write_all
+from hostile.make_weights import INDEXES, PACKS, SAFETENSORS, nothing_of, st, v3, v4, write_all
 
 PEAK = Path("/proc/self/clear_refs")
 if not PEAK.exists():
@@ -138,12 +139,22 @@ def test_no_more_than_a_header_is_read_of_a_hostile_file(report: dict[str, Any],
     assert read < 17 << 20, outcome
 
 
-@pytest.mark.parametrize("build", [v3, v4, st])
+@pytest.mark.parametrize(
+    "build",
+    [
+        v3,
+        v4,
+        st,
+        partial(nothing_of, [0, 7], is_pack=True),
+        partial(nothing_of, [7, 0], is_pack=False),
+    ],
+    ids=["version 3", "version 4", "safetensors", "nothing in a pack", "nothing in safetensors"],
+)
 def test_the_files_that_are_made_hostile_are_good_before(build: Any, tmp_path: Path) -> None:
     """
     So that it is the lie that is found.
     """
-    path = tmp_path / ("m.safetensors" if build is st else "m.flashpack")
+    path = tmp_path / "m"  # known by what is in it
     path.write_bytes(build())
     program = "import sys; from vlmcore.weights.opening import open_files; open_files(sys.argv[1])"
     subprocess.run([sys.executable, "-c", program, path], check=True)

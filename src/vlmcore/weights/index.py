@@ -100,6 +100,18 @@ class TensorEntry:
                 f"got bytes {self.start} to {self.stop}, expected {needed} bytes: "
                 f"{self.dtype.value} of shape {list(self.shape)}",
             )
+        if not needed:
+            self._require_possible()
+
+    def _require_possible(self) -> None:
+        """Arrays of no numbers count how far apart they would be, and cannot be any size either."""
+        apart = math.prod(filter(None, self.shape)) * self.dtype.itemsize
+        if apart > _MOST:
+            raise ContractError(
+                f"shape of {self.name}"[:90],
+                f"got {list(self.shape)!r:.60}, expected axes that an array can have, "
+                "also where one of them is 0",
+            )
 
     def _require_numbers(self) -> None:
         _require_whole(self.name, self.shape, file=self.file, start=self.start, stop=self.stop)

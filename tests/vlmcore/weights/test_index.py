@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +132,23 @@ def test_tensors_of_no_numbers_take_no_room() -> None:
     """
     nothing = entry("n", 24, shape=(0, 3), stop=24)
     assert 2 == len(index(entry("a", 24), nothing))
+
+
+@given(st.permutations([0, 3, 1 << 31, 1 << 31, 1 << 40, 1 << 62]), st.integers(1, 6))
+def test_a_shape_of_no_numbers_is_let_pass_if_an_array_can_have_it(
+    lengths: list[int], axes: int
+) -> None:
+    """
+    NumPy is asked: it counts how far apart the numbers would be, though there are none.
+    """
+    shape = (0, *lengths[:axes])
+    try:
+        expected = np.zeros(0, np.float32).reshape(shape).shape
+    except ValueError:
+        with pytest.raises(ContractError, match="axes that an array can have"):
+            entry(shape=shape, stop=0)
+    else:
+        assert expected == entry(shape=shape, stop=0).shape
 
 
 def test_whether_views_are_possible_is_known() -> None:
