@@ -133,7 +133,9 @@ def _input_line(declared: Input) -> str:
     name = f"*`{declared.name}`*" if declared.is_optional else f"`{declared.name}`"
     said = [declared.tooltip.rstrip(".")] if declared.tooltip else []
     options = declared.options
-    if "options" in options:
+    if declared.model_kind:
+        said.append("The files that are there are offered")
+    elif "options" in options:
         labels = [str(label) for label in options["options"]]
         said.append(", ".join(labels) if len(labels) < 8 else f"{len(labels)} choices")
     if "min" in options:

@@ -122,6 +122,12 @@ def _models() -> tuple[Node[..., Any], ...]:
     return NODES
 
 
+def _weights() -> tuple[Node[..., Any], ...]:
+    from vlmcore_comfy.nodes.weights import NODES
+
+    return NODES
+
+
 def _datasets() -> tuple[Node[..., Any], ...]:
     from vlmcore_comfy.nodes.datasets import NODES
 
@@ -181,6 +187,7 @@ _THEMES: dict[str, Callable[[], tuple[Node[..., Any], ...]]] = {
     "changing texts": _text_changes,
     "JSON": _json_texts,
     "models": _models,
+    "weights": _weights,
     "datasets": _datasets,
     "hosted models": _hosted,
     "pixels": _pixels,

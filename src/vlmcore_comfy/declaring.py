@@ -27,6 +27,7 @@ __all__ = [
     "boolean",
     "choice",
     "integer",
+    "model_file",
     "node",
     "number",
     "require_choices",
@@ -50,6 +51,8 @@ class Input:
         is_optional: Whether a graph may leave it out.
         tooltip: One sentence for the person who looks at it.
         is_open: Whether a choice takes what is not among its options.
+        model_kind: Of what kind the models are whose files a choice offers, looked up in ComfyUI's
+            folders whenever its page asks; empty for other inputs.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Input:
     is_optional: bool = False
     tooltip: str | None = None
     is_open: bool = False
+    model_kind: str = ""
 
 
 @attrs.frozen
@@ -262,6 +266,11 @@ def choice(
     chosen = {} if default is None else {"default": default}
     given = {"options": list(options), **chosen}
     return Input(name, "COMBO", given, is_optional, tooltip, is_open)
+
+
+def model_file(name: str, kind: str, *, tooltip: str | None = None) -> Input:
+    """Declare a choice of the files of weights in ComfyUI's folders for models of *kind*."""
+    return Input(name, "COMBO", {"options": []}, tooltip=tooltip, is_open=True, model_kind=kind)
 
 
 def socket(

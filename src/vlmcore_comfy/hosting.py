@@ -6,12 +6,30 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from vlmcore.errors import ContractError
 
 if TYPE_CHECKING:
     from vlmcore.vlm.residency import Residency
 
-__all__ = ["ALONE", "AloneHost", "Host", "NodeStoppedError"]
+__all__ = ["ALONE", "DIFFUSION_DTYPES", "AloneHost", "DiffusionWeights", "Host", "NodeStoppedError"]
+
+DIFFUSION_DTYPES = ("default", "fp8_e4m3fn", "fp8_e4m3fn_fast", "fp8_e5m2")
+"""How ComfyUI may keep the weights of a diffusion model, in the words of its own loader."""
+
+
+class DiffusionWeights(NamedTuple):
+    """
+    The weights of a model, and what its file says beside.
+
+    Attributes:
+        tensors: Tensors of torch by name.
+        metadata: Texts by name, as of safetensors.
+    """
+
+    tensors: dict[str, Any]
+    metadata: dict[str, str]
 
 
 class NodeStoppedError(Exception):
@@ -70,6 +88,22 @@ class Host(Protocol):
         """Name the folders in which models of *kind* lie, such as ``"LLM"``."""
         ...
 
+    def diffusion_model(
+        self, read: Callable[[], DiffusionWeights], /, *, name: str, kept_as: str
+    ) -> Any:
+        """
+        Make a model of ComfyUI of weights.
+
+        Args:
+            read: Gives the weights; ComfyUI may want them again, for another device.
+            name: What the model is called in errors.
+            kept_as: How the weights are kept in memory; one of `DIFFUSION_DTYPES`.
+
+        Raises:
+            ContractError: If they are of no model that it knows, or this is no ComfyUI.
+        """
+        ...
+
     @property
     def missing_nodes(self) -> Sequence[str]:
         """What nodes are not there, and why, where a theme cannot be read."""
@@ -124,6 +158,18 @@ class AloneHost:
         """Know no folder of models."""
         del kind
         return ()
+
+    def diffusion_model(
+        self, read: Callable[[], DiffusionWeights], /, *, name: str, kept_as: str
+    ) -> Any:
+        """
+        Make no model: that is ComfyUI's own.
+
+        Raises:
+            ContractError: Always.
+        """
+        del read, kept_as
+        raise ContractError(name, "becomes a model within ComfyUI only, and this is a program")
 
     @property
     def input_folder(self) -> Path:

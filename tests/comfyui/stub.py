@@ -17,7 +17,7 @@ from typing import Any
 
 import attrs
 
-_DOOR = ("residency", "host", "running", "extension")
+_DOOR = ("residency", "diffusion", "host", "running", "extension")
 
 
 class Interrupted(BaseException):
@@ -51,6 +51,7 @@ class StubComfyUI:
         progress: How far nodes said that they are.
         loaded: The models in its list.
         freed: How much room was wanted, and where.
+        diffusion: The diffusion models that were made of weights.
         door: Our modules, imported over the stub.
     """
 
@@ -60,6 +61,7 @@ class StubComfyUI:
     progress: list[tuple[float, float]] = attrs.field(factory=list)
     loaded: list[Any] = attrs.field(factory=list)
     freed: list[tuple[int, Any]] = attrs.field(factory=list)
+    diffusion: list[Any] = attrs.field(factory=list)
     door: dict[str, ModuleType] = attrs.field(factory=dict)
     node: contextvars.ContextVar[str | None] = attrs.field(
         factory=lambda: contextvars.ContextVar("node", default=None)
@@ -118,12 +120,25 @@ def _modules(stub: StubComfyUI) -> dict[str, ModuleType]:
     server = SimpleNamespace(
         send_progress_text=lambda text, node_id: stub.texts.append((node_id, text))
     )
+
+    def load_diffusion_model_state_dict(
+        tensors: Any, model_options: Any, metadata: Any = None, **more: Any
+    ) -> Any:
+        if "head.modulation" not in tensors:
+            return None
+        stub.diffusion.append(
+            SimpleNamespace(tensors=tensors, options=model_options, metadata=metadata, more=more)
+        )
+        return stub.diffusion[-1]
+
     utils = _module("comfy.utils", ProgressBar=ProgressBar)
+    sd = _module("comfy.sd", load_diffusion_model_state_dict=load_diffusion_model_state_dict)
     latest = _module("comfy_api.latest", ComfyExtension=object, io=_io())
     return {
-        "comfy": _module("comfy", model_management=management, utils=utils),
+        "comfy": _module("comfy", model_management=management, sd=sd, utils=utils),
         "comfy.model_management": management,
         "comfy.model_patcher": _module("comfy.model_patcher", ModelPatcher=Patcher),
+        "comfy.sd": sd,
         "comfy.utils": utils,
         "comfy_api": _module("comfy_api", latest=latest),
         "comfy_api.latest": latest,

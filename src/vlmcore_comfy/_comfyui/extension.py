@@ -11,10 +11,11 @@ from comfy_api.latest import ComfyExtension, io
 from comfy_execution.graph_utils import ExecutionBlocker
 
 from vlmcore._extras import look_at
-from vlmcore_comfy._comfyui.host import missing_nodes
+from vlmcore_comfy._comfyui.host import missing_nodes, model_folders
 from vlmcore_comfy._comfyui.running import run_node
 from vlmcore_comfy.catalog import load_catalog
 from vlmcore_comfy.declaring import Blocked, Input, Node, NodeResult, Output
+from vlmcore_comfy.weight_files import weight_names
 
 __all__ = ["VlmcoreExtension", "comfy_class"]
 
@@ -99,11 +100,11 @@ def _what_is_missing(extras: tuple[str, ...]) -> str:
 
 
 def _input(declared: Input) -> io.Input:
+    options = dict(declared.options)
+    if declared.model_kind:
+        options["options"] = weight_names(model_folders(declared.model_kind))
     return io.Custom(declared.type).Input(
-        declared.name,
-        optional=declared.is_optional,
-        tooltip=declared.tooltip,
-        extra_dict=dict(declared.options),
+        declared.name, optional=declared.is_optional, tooltip=declared.tooltip, extra_dict=options
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import attrs
 import comfy.model_management
@@ -14,10 +15,18 @@ from comfy_execution.utils import get_executing_context
 from server import PromptServer
 
 from vlmcore.vlm.residency import Residency
+from vlmcore_comfy._comfyui.diffusion import diffusion_model
 from vlmcore_comfy._comfyui.residency import ComfyResidency
-from vlmcore_comfy.hosting import NodeStoppedError
+from vlmcore_comfy.hosting import DiffusionWeights, NodeStoppedError
 
-__all__ = ["RESIDENCY", "ComfyHost", "interrupt_error", "is_interrupted", "missing_nodes"]
+__all__ = [
+    "RESIDENCY",
+    "ComfyHost",
+    "interrupt_error",
+    "is_interrupted",
+    "missing_nodes",
+    "model_folders",
+]
 
 
 #: What nodes are not there, and why; the extension writes it down when ComfyUI starts.
@@ -42,6 +51,14 @@ def interrupt_error() -> BaseException:
     comfy.model_management.interrupt_current_processing(False)  # noqa: FBT003 - its own signature
     error: BaseException = comfy.model_management.InterruptProcessingException()
     return error
+
+
+def model_folders(kind: str) -> Sequence[Path]:
+    """Name the folders of ComfyUI in which models of *kind* lie, its own and added ones."""
+    try:
+        return tuple(Path(folder) for folder in folder_paths.get_folder_paths(kind))
+    except KeyError:
+        return (Path(folder_paths.models_dir) / kind,)
 
 
 def current_node_id() -> str | None:
@@ -114,10 +131,13 @@ class ComfyHost:
 
     def model_folders(self, kind: str, /) -> Sequence[Path]:
         """Name the folders of ComfyUI in which models of *kind* lie, its own and added ones."""
-        try:
-            return tuple(Path(folder) for folder in folder_paths.get_folder_paths(kind))
-        except KeyError:
-            return (Path(folder_paths.models_dir) / kind,)
+        return model_folders(kind)
+
+    def diffusion_model(
+        self, read: Callable[[], DiffusionWeights], /, *, name: str, kept_as: str
+    ) -> Any:
+        """Make a model of ComfyUI of weights, as `vlmcore_comfy.hosting.Host` says."""
+        return diffusion_model(read, name=name, kept_as=kept_as)
 
     @property
     def missing_nodes(self) -> Sequence[str]:
