@@ -163,7 +163,7 @@ def comfy(session: nox.Session) -> None:
     requirements_of_comfyui.write_text("\n".join(needs), encoding="utf-8")
     session.install("-c", PINS, "torch")
     session.install("-c", COMFY_PINS, "-r", str(requirements_of_comfyui))
-    install(session, "tests", extras="comfy,local,server,audio,testing")
+    install(session, "tests", extras="comfy,local,server,audio,structure,weights,jobs,testing")
     # Some of its needs bring them, for another build of torch; our tests have stand-ins.
     session.run("pip", "uninstall", "-q", "-y", *TORCH_BESIDE)
     tests = ("tests/vlmcore_comfy/test_in_comfyui.py", "tests/vlmcore_comfy/test_page.py")
@@ -374,7 +374,7 @@ def bench_gate(session: nox.Session) -> None:
 def bench_wire(session: nox.Session) -> None:
     """Measure all three policy protocols beside their peers; ``-- ROUNDS``, 20 unless given."""
     install(session, extras="server")
-    session.install("-c", PINS, "dm-tree", "msgpack", "msgpack-numpy==0.4.8")
+    session.install("-c", PINS, "dm-tree", "msgpack", "msgpack-numpy==0.4.8", "pyzmq")
     session.install("--no-deps", "openpi-client==0.1.2")  # it pins NumPy below 2, and runs on 2
     (rounds,) = session.posargs or ["20"]
     for name, most in (
