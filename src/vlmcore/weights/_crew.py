@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from typing import Protocol, TypeAlias, TypeVar
 
 from vlmcore.errors import WeightsCancelledError
@@ -44,8 +44,10 @@ def work_off(
     """
     done, total = 0, sum(size for _, size in parts)
     stop_if(cancel, path, done, total)
-    sizes = {pool.submit(work, part): size for part, size in parts}
+    sizes: dict[Future[object], int] = {}
     try:
+        for part, size in parts:
+            sizes[pool.submit(work, part)] = size
         for future in as_completed(sizes):
             future.result()
             done += sizes[future]

@@ -16,6 +16,7 @@ from vlmcore.errors import ContractError
 from vlmcore.weights._arena import allocate, require_room
 from vlmcore.weights._arrivals import ArrivalChecks, Take, take_from_file
 from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._granting import granted
 from vlmcore.weights._layout import lay_out
 from vlmcore.weights._mapping import fetch_pages, map_file
 from vlmcore.weights._pages import file_system, is_remote
@@ -76,7 +77,8 @@ class Load:
         require_member(Way, way=way)
         self._files.check_unchanged()
         maps = self._maps() if way is Way.VIEWS else None
-        held = self._copy(self._entries) if maps is None else self._view(maps)
+        with granted(self._files.path, _payload(self._entries)):
+            held = self._copy(self._entries) if maps is None else self._view(maps)
         self._files.check_unchanged()
         if self._checks is not None:
             self._done["verified_bytes"] = self._checks.finish().bytes

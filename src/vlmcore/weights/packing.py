@@ -16,6 +16,7 @@ from vlmcore.errors import WeightsError
 from vlmcore.limits import WeightLimits
 from vlmcore.weights._converting import convert, converted, float_target
 from vlmcore.weights._crew import Cancelling, Progress
+from vlmcore.weights._granting import granted
 from vlmcore.weights._streaming import Piece, pieces_of
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.checksums import sha256_of
@@ -151,7 +152,7 @@ class _Rewriting:
         stopped = threading.Event()
         budget = ReadBudget.for_host(staging_bytes=_STAGING, readers=_READERS)
         entries = [self.files.index[entry.name] for entry in self.layout.entries]
-        with ThreadPoolExecutor(1) as beside:
+        with granted(self.files.path, _STAGING), ThreadPoolExecutor(1) as beside:
             hashed = None if origin is None else beside.submit(self._with_digests, origin, stopped)
             try:
                 with contextlib.closing(pieces_of(self.files, entries, budget)) as pieces:

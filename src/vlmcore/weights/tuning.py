@@ -18,6 +18,7 @@ from vlmcore._whole_files import write_whole
 from vlmcore.errors import ContractError
 from vlmcore.limits import WeightLimits
 from vlmcore.weights._arena import allocate
+from vlmcore.weights._granting import granted
 from vlmcore.weights._pages import file_system
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.opening import WeightFiles, open_files
@@ -108,7 +109,8 @@ def autotune(
         known = None if again else _recall(kept, key)
         if known is not None:
             return Tuning(budget=known, is_remembered=True)
-        tuning = _Trials(files).run()
+        with granted(files.path, _SAMPLE):
+            tuning = _Trials(files).run()
     _remember(kept, key, tuning)
     return tuning
 

@@ -20,6 +20,7 @@ from vlmcore.errors import (
     WeightsError,
 )
 from vlmcore.weights._crew import Cancelling, Progress, stop_if
+from vlmcore.weights._granting import granted
 from vlmcore.weights._streaming import pieces_of
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.checksums import checksum_of, new_checksum, sha256_of
@@ -279,7 +280,7 @@ class _Reading:
         done, total = 0, sum(entry.nbytes for entry in entries)
         checksum = new_checksum()
         pieces = pieces_of(self.files, entries, self.budget or ReadBudget.for_host())
-        with contextlib.closing(pieces):
+        with granted(self.files.path, total), contextlib.closing(pieces):
             for piece in pieces:
                 stop_if(self.cancel, self.files.path, done, total)
                 checksum.update(piece.data.data)

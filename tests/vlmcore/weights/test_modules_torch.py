@@ -21,6 +21,7 @@ from vlmcore.errors import (
     WeightsError,
 )
 from vlmcore.weights import _arena, modules
+from vlmcore.weights._torch import reading
 from vlmcore.weights.budget import ReadBudget
 from vlmcore.weights.dtypes import DType
 from vlmcore.weights.lazy import load_lazily
@@ -695,3 +696,26 @@ def test_what_is_mapped_needs_no_room(tied, monkeypatch) -> None:
     monkeypatch.setattr(_arena, "free_host_bytes", lambda: 0)
 
     load_into(skeleton(), tied[1], budget=SMALL)
+
+
+@pytest.mark.parametrize("said", ["can't start new thread", "can't allocate memory: you tried to"])
+@pytest.mark.parametrize("way", Way)
+def test_what_the_host_does_not_grant_midway_leaves_the_module_as_it_was(
+    tied, way, said, monkeypatch
+) -> None:
+    """
+    Threads or memory, in the words of Python and of torch: an error of the weights.
+    """
+
+    def refuse(*_: object, **__: object) -> None:
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(RangeReader, "submit", refuse)
+    monkeypatch.setattr(reading, "tensor_over", refuse)
+    module = skeleton()
+
+    for dtype in (None, "float64"):
+        with pytest.raises(WeightsError, match=r"tied\.safetensors: .* the host"):
+            load_into(module, tied[1], way=way, dtype=dtype, budget=SMALL)
+
+    assert all(tensor.is_meta for tensor in module.state_dict().values())

@@ -13,6 +13,7 @@ from torch import nn
 
 from vlmcore._closing import Closing
 from vlmcore.weights._arena import HUGE_PAGE, allocate
+from vlmcore.weights._granting import granted
 from vlmcore.weights._layout import ALIGNMENT, lay_out
 from vlmcore.weights._parts import Part
 from vlmcore.weights._torch.checking import require_checksums
@@ -111,7 +112,12 @@ class LazyLoad(Closing):
     def _load(self, pairs: list[Pair]) -> list[nn.Parameter]:
         """Read the weights of one module. Each knows its version, so that writes are noticed."""
         self._reading.files.check_unchanged()
-        with torch.inference_mode(mode=False), torch.no_grad():
+        needed = sum(_nbytes(pair) for pair in pairs)
+        with (
+            granted(self._reading.files.path, needed),
+            torch.inference_mode(mode=False),
+            torch.no_grad(),
+        ):
             if self._reading.device.type == "cpu":
                 tensors = self._on_host(pairs)
             else:

@@ -13,6 +13,7 @@ from vlmcore._host_memory import in_gib
 from vlmcore.errors import ContractError, WeightsBudgetError
 from vlmcore.weights._arena import require_room
 from vlmcore.weights._crew import Cancelling, Progress, stop_if
+from vlmcore.weights._granting import granted
 from vlmcore.weights._torch.checking import PieceChecks, expected_checksums
 from vlmcore.weights._torch.staging import Carrier, Ring, place
 from vlmcore.weights._torch.tensors import tensor_over, torch_dtype
@@ -97,12 +98,19 @@ class Reading:
         plain = [
             name for name, entry in entries.items() if torch_dtype(entry.dtype) == wanted[name]
         ]
-        self.require_room(wanted)
-        if self.device.type != "cpu":
-            return self._staged(wanted, self.progress)
-        if self.way is Way.VIEWS or len(plain) == len(wanted):
-            return self._on_host(wanted, self.progress)
         total = sum(entry.nbytes for entry in entries.values())
+        self.require_room(wanted)
+        with granted(self.files.path, total):
+            if self.device.type != "cpu":
+                return self._staged(wanted, self.progress)
+            if self.way is Way.VIEWS or len(plain) == len(wanted):
+                return self._on_host(wanted, self.progress)
+            return self._in_two_steps(wanted, plain, total)
+
+    def _in_two_steps(
+        self, wanted: Mapping[str, torch.dtype], plain: list[str], total: int
+    ) -> tuple[dict[str, torch.Tensor], LoadReport]:
+        """Copy what is *plain*, and read the rest by way of staging memory, to convert it."""
         tensors, report = self._on_host(
             {name: wanted[name] for name in plain}, _of_whole(self.progress, 0, total)
         )

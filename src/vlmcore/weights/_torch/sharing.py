@@ -12,6 +12,7 @@ import torch
 
 from vlmcore.limits import WeightLimits
 from vlmcore.weights._crew import Cancelling, Progress, stop_if
+from vlmcore.weights._granting import granted
 from vlmcore.weights._torch.checking import PieceChecks
 from vlmcore.weights._torch.exchange import Crew, crew_of
 from vlmcore.weights._torch.reading import Reading, open_device
@@ -66,7 +67,8 @@ def load_together(
                 verification=verification,
                 manifest=manifest,
             )
-            return load.prepare(opened, reading, names, dtype)
+            with granted(shown, reading.files.index.payload_bytes):
+                return load.prepare(opened, reading, names, dtype)
 
         crew.agree(shown, prepare)
         return load.run(shown)
@@ -119,12 +121,12 @@ class _Share:
     def run(self, path: str) -> tuple[dict[str, torch.Tensor], LoadReport]:
         """Read this rank's share, and get those of the others."""
         prepared = time.perf_counter()
-        for chunk, slot in self._crew.share(
-            path, self._entries, self._reader, self._ring, go_on=self._go_on
-        ):
-            place(chunk, slot, self._flat)
-            self._checks.note(chunk, slot)
-            self._done += sum(piece.stop - piece.start for piece in chunk.pieces)
+        shared = self._crew.share(path, self._entries, self._reader, self._ring, go_on=self._go_on)
+        with granted(path, self._payload):
+            for chunk, slot in shared:
+                place(chunk, slot, self._flat)
+                self._checks.note(chunk, slot)
+                self._done += sum(piece.stop - piece.start for piece in chunk.pieces)
         self._files.check_unchanged()
         self._tell()
         self._checks.finish(path)
