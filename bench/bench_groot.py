@@ -136,7 +136,7 @@ def asking(port: int) -> Iterator[Callable[[bytes], bytes]]:
         socket.connect(f"tcp://127.0.0.1:{port}")
 
         def ask(frame: bytes) -> bytes:
-            socket.send(frame, copy=False)
+            socket.send(frame)  # as GR00T's client does: what is sent is copied
             return bytes(socket.recv())
 
         yield ask

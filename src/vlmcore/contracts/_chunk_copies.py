@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import numpy as np
 
-from vlmcore._arrays import plain_float, readonly_float64, require_finite
+from vlmcore._arrays import immutable, plain_float, readonly_float64, require_finite
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.errors import ContractError
 
@@ -27,14 +28,19 @@ def chunk_like(chunk: ActionChunk, values: Any, *, observed_at_s: float) -> Acti
     Raises:
         ContractError: If *values* or *observed_at_s* are not as a chunk describes them.
     """
-    numbers = readonly_float64(values, field="values", axes="[T, D]")
+    if type(values) is np.ndarray and values.dtype == np.float64:  # the rest of it is its shape
+        numbers = immutable(values)
+    else:
+        numbers = readonly_float64(values, field="values", axes="[T, D]")
     if numbers.shape != chunk.values.shape:
         shapes = f"got shape {list(numbers.shape)}, expected {list(chunk.values.shape)}"
         raise ContractError("values", shapes)
     seen_at_s = plain_float(observed_at_s)
     require_finite(observed_at_s=seen_at_s)
     made = object.__new__(ActionChunk)
-    changed = {"values": numbers, "observed_at_s": seen_at_s}
-    for field, value in (changed | {name: getattr(chunk, name) for name in _SAME}).items():
-        object.__setattr__(made, field, value)  # it is frozen to everybody else
+    put = object.__setattr__  # it is frozen to everybody else
+    put(made, "values", numbers)
+    put(made, "observed_at_s", seen_at_s)
+    for field in _SAME:
+        put(made, field, getattr(chunk, field))
     return made

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from vlmcore.errors import PolicyProtocolError, PolicyRefusedError
 from vlmcore_robotics.clients._boundary import HangUpError, Stage
 from vlmcore_robotics.wire._blobs import Part, Parts
-from vlmcore_robotics.wire._zmtp_frames import MORE, frame_head
-from vlmcore_robotics.wire.session import Session
+from vlmcore_robotics.wire._zmtp_frames import MORE, body_at_the_end, frame_head
+from vlmcore_robotics.wire.session import Session, Turn
 from vlmcore_robotics.wire.zmtp import Message, SocketKind, ZmtpConnection
 
 __all__ = ["ZmqLine"]
@@ -48,6 +48,7 @@ class ZmqLine:
         self._session = Session(policy, greeting=False)
         self._asking: Parts | None = None
         self._asked = 0
+        self._start = b""  # of the answer that is awaited
         self._answer: bytes | None = None
         self._ending: Exception | None = None
 
@@ -76,7 +77,8 @@ class ZmqLine:
         """
         self._session.asked()
         self._asked += 1
-        self._asking = request_message(request, request_mark(self._asked))
+        self._start = message_start(request_mark(self._asked))
+        self._asking = request_message(request, self._start)
 
     def outgoing(self) -> Iterator[bytes | Parts]:
         """Take what is to be sent."""
@@ -93,6 +95,8 @@ class ZmqLine:
         """Take what came; nothing means that the peer sends no more."""
         if not data:
             self._end(HangUpError(_CLOSED))
+        if self._took_at_once(data):
+            return
         rest = memoryview(data)
         while rest and self._ending is None:
             part = rest[: len(self._zmtp.room())]
@@ -120,6 +124,24 @@ class ZmqLine:
         if answer is None and self._ending is not None:
             raise self._ending
         return answer
+
+    def _took_at_once(self, data: bytes) -> bool:
+        """
+        Take the answer that is awaited if it came alone and whole, as most do; return whether.
+
+        Whatever else came is read frame by frame, and told what is wrong with it.
+        """
+        is_awaited = self._session.turn is Turn.THEIRS and self._asking is None
+        if not is_awaited or self._ending is not None or not self._zmtp.is_at_rest:
+            return False
+        if not data.startswith(self._start):
+            return False
+        at = body_at_the_end(data, len(self._start))
+        if at is None or len(data) - at > self._zmtp.max_bytes:
+            return False
+        self._session.answered()
+        self._answer = data[at:]
+        return True
 
     def _read(self) -> None:
         """Take all that came."""
@@ -160,11 +182,15 @@ def request_mark(number: int) -> bytes:
     return number.to_bytes(_MARK_BYTES, "big")
 
 
-def request_message(request: Parts, mark: bytes) -> Parts:
-    """Write a request after its mark and an empty frame, with parts that are small joined."""
+def message_start(mark: bytes) -> bytes:
+    """Write how a request with *mark* starts, and its answer: the mark and an empty frame."""
+    return frame_head(len(mark), MORE) + mark + frame_head(0, MORE)
+
+
+def request_message(request: Parts, start: bytes) -> Parts:
+    """Write a request after its `message_start`, with parts that are small joined."""
     parts: list[Part] = []
-    head, size = frame_head(len(mark), MORE), sum(map(len, request))
-    small: list[Part] = [head, mark, frame_head(0, MORE), frame_head(size)]
+    small: list[Part] = [start, frame_head(sum(map(len, request)))]
     for part in request:
         if len(part) <= _SMALL:
             small.append(part)

@@ -139,9 +139,10 @@ class _AnswerForm:
         if starts is None:
             return None
         like = self.chunk
-        values = np.empty(like.values.shape, self.dtype)
-        for stream, start in zip(self.streams, starts, strict=True):
-            part = values[:, stream.start : stream.end]
-            numbers: npt.NDArray[Any] = np.frombuffer(frame, self.dtype, part.size, start)
-            part[:] = numbers.reshape(part.shape)
+        values = np.empty(like.values.shape)
+        with np.errstate(invalid="ignore"):  # a signalling NaN is a NaN
+            for stream, start in zip(self.streams, starts, strict=True):
+                part = values[:, stream.start : stream.end]
+                numbers: npt.NDArray[Any] = np.frombuffer(frame, self.dtype, part.size, start)
+                part[:] = numbers.reshape(part.shape)
         return chunk_like(like, values, observed_at_s=observed_at_s)

@@ -6,7 +6,7 @@ import io
 import struct
 from typing import NamedTuple
 
-__all__ = ["COMMAND", "MORE", "FrameBuffer", "FrameHead", "frame_head"]
+__all__ = ["COMMAND", "MORE", "FrameBuffer", "FrameHead", "body_at_the_end", "frame_head"]
 
 MORE, _LONG, COMMAND = 1, 2, 4  # flags
 _KNOWN = MORE | _LONG | COMMAND
@@ -44,6 +44,21 @@ def frame_head(size: int, flags: int = 0) -> bytes:
     return bytes((flags | _LONG,)) + _SIZE.pack(size)
 
 
+def body_at_the_end(data: bytes, at: int) -> int | None:
+    """
+    Say where the bytes of the frame begin whose head is at *at*.
+
+    ``None`` if it does not end a message there where *data* ends.
+    """
+    rest = len(data) - at
+    if rest >= _SHORT and data[at] == 0 and data[at + 1] == rest - _SHORT:
+        return at + _SHORT
+    long = 1 + _SIZE.size
+    if rest >= long and data[at] == _LONG and _SIZE.unpack_from(data, at + 1)[0] == rest - long:
+        return at + long
+    return None
+
+
 class FrameBuffer:
     """
     What came and was not read yet. It has no limits: look at a head before its body is asked for.
@@ -57,6 +72,11 @@ class FrameBuffer:
         self._start = self._end = 0  # of what is there
         self._large: io.BytesIO | None = None  # a body that is not all there
         self._rest = memoryview(b"")  # of it
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is there, nor the start of something."""
+        return self._start == self._end and self._large is None
 
     def room(self) -> memoryview:
         """Say where the next bytes belong; nowhere if there are 64 KiB that were not read."""

@@ -143,6 +143,11 @@ class ZmtpConnection:
         """Whether a message has begun to come and has not ended."""
         return bool(self._frames) or self._head is not None
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether the peer is greeted, and all that came is taken."""
+        return self._is_greeted and self._buffer.is_empty and not self.is_within
+
     def accept(self) -> None:
         """Say what this end is; messages may be sent after it, once the peer has said so too."""
         said = _property(_KIND, self._kind.value.encode()) + _property(_IDENTITY, b"")

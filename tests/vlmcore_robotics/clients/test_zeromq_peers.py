@@ -341,6 +341,41 @@ def test_an_answer_may_come_in_any_pieces(most: int) -> None:
     assert line.is_usable
 
 
+@given(
+    size=st.sampled_from([0, 1, 254, 255, 256, 300]),
+    at=st.integers(0, 320),
+    put=st.binary(max_size=2),
+    drop=st.integers(0, 2),
+    asked=st.integers(0, 2),
+)
+def test_what_comes_at_once_means_the_same_as_byte_by_byte(
+    size: int, at: int, put: bytes, drop: int, asked: int
+) -> None:
+    """
+    An answer that comes alone and whole is read by a shorter way, with the same limits.
+    """
+    said = replied(max(asked, 1), bytes(size))
+    said = said[:at] + put + said[at + drop :]
+
+    def outcome(step: int) -> tuple[object, bool]:
+        line = ZmqLine("arm", max_bytes=255)
+        line.feed(START)
+        for number in range(1, asked + 1):
+            line.ask(Parts((b"\x80",)))
+            list(line.outgoing())
+            if number < asked:
+                line.feed(replied(number, b"x"))
+                assert b"x" == line.take()
+        for i in range(0, len(said), step):
+            line.feed(said[i : i + step])
+        try:
+            return line.take(), line.is_usable
+        except (PolicyError, HangUpError) as error:
+            return str(error), line.is_usable
+
+    assert outcome(1) == outcome(1000)
+
+
 def test_a_large_request_leaves_in_one_piece_and_is_not_copied() -> None:
     """
     With its head and what is small about it; frames leave from where the camera put them.
