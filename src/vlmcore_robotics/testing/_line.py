@@ -128,6 +128,22 @@ class Line(abc.ABC):
         self.send(self.request(observation))
         return self.answer(observation)
 
+    def mark_of_answer(
+        self,
+        observation: Observation,  # noqa: ARG002 - most protocols have no marks
+        mark: str,  # noqa: ARG002
+    ) -> str | None:
+        """
+        Ask with *mark* beside the question, and say which one the answer has.
+
+        Returns:
+            It, empty if it has none; ``None`` where no answer needs one.
+
+        Raises:
+            PolicyError: If there is no answer, or what `answer` raises beside it.
+        """
+        return None
+
     def formats(self) -> Iterator[Line]:
         """Say the same in each format that the server reads."""
         yield self

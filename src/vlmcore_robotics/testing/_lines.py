@@ -18,7 +18,13 @@ from vlmcore_robotics.wire.groot import GrootCodec
 from vlmcore_robotics.wire.groot_calls import ask_modalities, read_modalities
 from vlmcore_robotics.wire.groot_layout import GrootLayout
 from vlmcore_robotics.wire.http_frames import WireEncoding
-from vlmcore_robotics.wire.http_messages import ContentType, HttpEndpoint, HttpRequest, HttpResponse
+from vlmcore_robotics.wire.http_messages import (
+    REQUEST_ID,
+    ContentType,
+    HttpEndpoint,
+    HttpRequest,
+    HttpResponse,
+)
 from vlmcore_robotics.wire.http_v1 import HttpCodec
 from vlmcore_robotics.wire.ndarrays import ArraySpelling
 from vlmcore_robotics.wire.observation_layout import ObservationLayout
@@ -148,6 +154,13 @@ class HttpLine(Line):
         response = _http_bytes.read_response(self.stream)
         return self._codec.decode_answer(response, observed_at_s=observation.captured_at_s)
 
+    def mark_of_answer(self, observation: Observation, mark: str) -> str | None:
+        self.redial()
+        request = self._codec.encode_request(observation, request_id=mark, session=self._session)
+        answer = self._fetched(request)
+        self._codec.decode_answer(answer, observed_at_s=observation.captured_at_s)
+        return answer.headers.get(REQUEST_ID)  # servers of the first version know no ids
+
     def reset(self) -> bool:
         self.redial()
         answer = self._fetched(self._codec.encode_reset(session=self._session))
@@ -201,6 +214,13 @@ class GrootLine(Line):
     def answer(self, observation: Observation) -> ActionChunk:
         answer = _zmtp_bytes.read_message(self.stream).body
         return self._codec.decode_answer(answer, observed_at_s=observation.captured_at_s)
+
+    def mark_of_answer(self, observation: Observation, mark: str) -> str | None:
+        request = self.request(observation)
+        self.stream.send(_zmtp_bytes.message(request, envelope=(mark.encode(),)))
+        envelope, body = _zmtp_bytes.read_message(self.stream)
+        self._codec.decode_answer(body, observed_at_s=observation.captured_at_s)
+        return b"".join(envelope).decode("latin-1")
 
     def reset(self) -> bool:
         if not self._codec.dialect.knows_reset:

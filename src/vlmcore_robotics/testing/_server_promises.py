@@ -27,6 +27,7 @@ __all__ = ["GOOD_PROMISES", "ServerPromise"]
 
 _CLIENTS, _CALLS = 4, 3
 _EXPECTED = ("action_names", "state_names", "cameras", "horizon", "rate_hz")
+_MARKS = ("mark-1", "mark-two")
 _LARGE_PX = (1080, 1920)
 
 
@@ -85,6 +86,15 @@ def _keeps_its_horizon(server: ServerUnderTest) -> None:
     if said is None:
         raise NotForThisError("it does not say how many steps it proposes")
     require(said == steps, f"{steps} steps came, expected the {said} that it said")
+
+
+def _marks_its_answers(server: ServerUnderTest) -> None:
+    with server.line() as line:
+        for mark in _MARKS:
+            came = line.mark_of_answer(server.observation, mark)
+            if came is None:
+                raise NotForThisError("its protocol, or the version of it, has no marks")
+            require(came == mark, f"the answer to {mark!r} is marked {came!r:.80}")
 
 
 def _forgets(server: ServerUnderTest) -> None:
@@ -160,6 +170,9 @@ GOOD_PROMISES: tuple[ServerPromise, ...] = (
     ServerPromise(words="its actions are finite", check=_answers_finite),
     ServerPromise(words="two answers have one shape", check=_answers_alike),
     ServerPromise(words="an answer has as many steps as it said", check=_keeps_its_horizon),
+    ServerPromise(
+        words="an answer has the mark of the request that it is for", check=_marks_its_answers
+    ),
     ServerPromise(words="a reset makes it forget", check=_forgets),
     ServerPromise(words="a client that comes back starts anew", check=_starts_anew),
     ServerPromise(words="several clients at once are each answered", check=_serves_several),

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 import trustme
+import zmq
 from websockets.sync.server import ServerConnection, serve
 
-from kit_cases import LAYOUT, LAYOUTS, NAMES, ROBOT, SEEN, hostile, serving
+from kit_cases import GROOT_LAYOUT, LAYOUT, LAYOUTS, NAMES, ROBOT, SEEN, hostile, serving
 from openpi_cases import INFO, echoing
+from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.presets import find_embodiment
 from vlmcore.errors import ContractError, EndpointError
 from vlmcore.secrets import Secret
@@ -33,6 +35,10 @@ from vlmcore_robotics.testing import (
     check_server,
 )
 from vlmcore_robotics.wire.frames import FrameKind, decode_frame, encode_frame
+from vlmcore_robotics.wire.groot import GrootCodec
+from vlmcore_robotics.wire.groot_calls import GrootEndpoint
+from vlmcore_robotics.wire.groot_dialects import GrootDialect
+from vlmcore_robotics.wire.groot_info import modalities_from_info
 from vlmcore_robotics.wire.openpi import OpenPICodec
 
 OPENPI, HTTP, GROOT = PolicyProtocol
@@ -152,6 +158,61 @@ def test_no_finding_shows_the_token() -> None:
     with stock(telling) as url:
         report = check(url, token=KEY)
     assert KEY.reveal() not in f"{report}{report.results}{report.to_document()}"
+
+
+MARKED = "an answer has the mark of the request that it is for"
+GROOT_CODEC = GrootCodec(
+    policy="stock",
+    layout=GROOT_LAYOUT,
+    modalities=modalities_from_info(INFO, GROOT_LAYOUT),
+    dialect=GrootDialect.N1_7,
+)
+
+
+@contextmanager
+def stock_groot(kind: int, envelope_of: Callable[[list[bytes]], list[bytes]]) -> Iterator[str]:
+    """Serve GR00T with a socket of libzmq; what stands before an answer is what is said."""
+    plan = np.zeros((INFO.horizon or 2, len(NAMES)))
+    chunk = ActionChunk(values=plan, names=NAMES, source="stock", observed_at_s=0.0)
+    answer, modalities = GROOT_CODEC.encode_answer(chunk), GROOT_CODEC.encode_modalities()
+    done = threading.Event()
+    with zmq.Context() as context, context.socket(kind) as server:
+        port = server.bind_to_random_port("tcp://127.0.0.1")
+
+        def serve() -> None:
+            while not done.is_set():
+                if server.poll(20):
+                    *envelope, request = server.recv_multipart()
+                    call = GROOT_CODEC.decode_call(request, captured_at_s=0.0)
+                    acts = call.endpoint is GrootEndpoint.GET_ACTION
+                    said = answer if acts else modalities
+                    server.send_multipart([*envelope_of(envelope), said])
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"tcp://127.0.0.1:{port}"
+        finally:
+            done.set()
+            thread.join()
+
+
+def test_a_server_of_libzmq_gives_the_mark_of_a_request_back() -> None:
+    """
+    GR00T's own is a REP socket, which does so by itself.
+    """
+    with stock_groot(zmq.REP, lambda before: before) as url:
+        report = check(url, GROOT, checks=only(MARKED))
+    assert MARKED in named(report, Finding.PASSED)
+
+
+def test_a_server_that_forgets_the_mark_of_a_request_is_found() -> None:
+    """
+    Our client takes no answer of it: nobody could tell a late one from the one that is awaited.
+    """
+    with stock_groot(zmq.ROUTER, lambda before: [before[0], b""]) as url:
+        report = check(url, GROOT, checks=only(MARKED))
+    assert "the answer to 'mark-1' is marked ''" == named(report, Finding.FAILED)[MARKED]
 
 
 class Mixing:
