@@ -435,3 +435,35 @@ def test_memory_stays_within_the_budget_and_is_given_back(tmp_path) -> None:
 
     assert most < 70 + 64  # the budget, a module that is leaving, and staging
     assert after < 48
+
+
+CONVERTING = """
+import sys, torch
+from torch import nn
+from vlmcore.weights.budget import ReadBudget
+from vlmcore.weights.lazy import load_lazily
+
+def resident(field):
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(l for l in lines if l.startswith(field)).split()[1]) >> 10
+
+with torch.device("meta"):
+    model = nn.Linear(4096, 4096, bias=False)
+torch.ones(1 << 16).to(torch.bfloat16)
+budget = ReadBudget(staging_bytes=8 << 20, readers=2, chunk_bytes=1 << 20)
+before = resident("VmRSS")
+with load_lazily(model, sys.argv[1], pool=40 << 20, dtype="bfloat16", budget=budget):
+    assert 1.5 == model.weight[-1, -1] == model.weight[0, 0]
+    print(resident("VmHWM") - before)
+"""
+
+
+def test_weights_that_are_converted_are_never_in_memory_as_the_file_has_them(tmp_path) -> None:
+    """
+    In a process of its own: 64 MiB of float32 become 32 MiB by way of 8 MiB of staging.
+    """
+    save_file({"weight": torch.full((4096, 4096), 1.5)}, tmp_path / "m")
+
+    peak = int(run_child(CONVERTING, tmp_path / "m"))
+
+    assert 32 <= peak < 32 + 8 + 32

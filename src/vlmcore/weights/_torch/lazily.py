@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,14 @@ from vlmcore.weights._arena import HUGE_PAGE, allocate
 from vlmcore.weights._granting import granted
 from vlmcore.weights._layout import ALIGNMENT, lay_out
 from vlmcore.weights._parts import Part
-from vlmcore.weights._torch.checking import require_checksums
+from vlmcore.weights._torch.checking import PieceChecks, require_checksums
 from vlmcore.weights._torch.into import fill
 from vlmcore.weights._torch.matching import Match, Pair
 from vlmcore.weights._torch.placeholders import LazyParameters, LazyWeight, Placeholder
 from vlmcore.weights._torch.reading import Reading
-from vlmcore.weights._torch.tensors import tensor_over
+from vlmcore.weights._torch.staging import Ring, place
+from vlmcore.weights._torch.tensors import tensor_over, torch_dtype
+from vlmcore.weights.index import TensorEntry
 from vlmcore.weights.pool import WeightPool
 from vlmcore.weights.ranges import FileRange, RangeReader
 
@@ -119,7 +122,9 @@ class LazyLoad(Closing):
             torch.no_grad(),
         ):
             if self._reading.device.type == "cpu":
-                tensors = self._on_host(pairs)
+                converted = [pair for pair in pairs if torch_dtype(pair.entry.dtype) != pair.dtype]
+                plain = [pair for pair in pairs if torch_dtype(pair.entry.dtype) == pair.dtype]
+                tensors = {**self._plain(plain), **self._converted(converted)}
             else:
                 wanted = {pair.entry.name: pair.dtype for pair in pairs}
                 tensors, _ = self._reading.read(wanted)
@@ -131,8 +136,9 @@ class LazyLoad(Closing):
         self._reading.files.check_unchanged()
         return weights
 
-    def _on_host(self, pairs: list[Pair]) -> dict[str, torch.Tensor]:
-        entries = sorted((pair.entry for pair in pairs), key=lambda each: (each.file, each.start))
+    def _plain(self, pairs: list[Pair]) -> dict[str, torch.Tensor]:
+        """Read weights to where they stay, all of them at once."""
+        entries = _in_order(pairs)
         layout = lay_out(entries)
         arena = _memory(layout.nbytes)
         self._reader.read(
@@ -144,12 +150,27 @@ class LazyLoad(Closing):
         places = layout.places
         raws = {each.name: arena[places[each.name] :][: each.nbytes] for each in entries}
         require_checksums(self._reading.files.path, raws, self._reading.expected)
-        return {
-            pair.entry.name: _converted(
-                tensor_over(torch.from_numpy(raws[pair.entry.name]), pair.entry), pair.dtype
-            )
+        return {each.name: tensor_over(torch.from_numpy(raws[each.name]), each) for each in entries}
+
+    def _converted(self, pairs: list[Pair]) -> dict[str, torch.Tensor]:
+        """Read weights by way of staging memory, which may be less than they are in the file."""
+        entries, how = _in_order(pairs), self._reading
+        flat = {
+            pair.entry.name: torch.from_numpy(_memory(_nbytes(pair))).view(pair.dtype)
             for pair in pairs
         }
+        checks = PieceChecks(entries, how.expected)
+        ring = Ring(
+            how.budget.staging_bytes,
+            sum(entry.nbytes for entry in entries),
+            part_bytes=how.budget.chunk_bytes,
+            pins=False,
+        )
+        for chunk, slot in ring.chunks(entries, self._reader):
+            place(chunk, slot, flat)
+            checks.note(chunk, slot)
+        checks.finish(how.files.path)
+        return {each.name: flat[each.name].reshape(each.shape) for each in entries}
 
 
 def _stays(pair: Pair) -> bool:
@@ -170,12 +191,8 @@ def _nbytes(pair: Pair) -> int:
     return math.prod(pair.entry.shape) * pair.dtype.itemsize
 
 
-def _converted(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    if tensor.dtype == dtype:
-        return tensor
-    nbytes = tensor.numel() * dtype.itemsize
-    memory = torch.from_numpy(_memory(nbytes)).view(dtype).reshape(tensor.shape)
-    return memory.copy_(tensor)
+def _in_order(pairs: Sequence[Pair]) -> list[TensorEntry]:
+    return sorted((pair.entry for pair in pairs), key=attrgetter("file", "start", "stop"))
 
 
 def _rounded(nbytes: int) -> int:
