@@ -2,13 +2,13 @@
 How does the HTTP server stand 64 clients at once, and does health wait for an inference?
 
 Each client keeps a connection and asks again as soon as it is answered, with three cameras as JPEG
-in JSON; clients run in processes beside the server's, and health is asked beside them, while
-requests are decoded. Then it is asked of an idle server, and while an inference runs and every
-client waits for one. Prints how long answers took, and fails where one was an error or health
-took too long.
+in JSON; clients run in processes beside the server's, on the same cores, and health is asked all
+the while, 50 times a second. Then it is asked of an idle server, and while an inference runs and
+every client waits for one. Prints how long answers took, and fails where one was an error or health
+took too long: while an inference runs, or among clients who take the cores.
 
     python bench/bench_http_server.py --clients 64 --requests 20
-    python bench/bench_http_server.py --health-at-most-ms 50
+    python bench/bench_http_server.py --health-at-most-ms 50 --crowded-at-most-ms 100
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Event
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -42,6 +43,9 @@ STEPS = 50
 CODEC = HttpCodec(policy="bench", action_names=NAMES)
 INFO = PolicyInfo(name="bench", action_names=NAMES)
 
+_PAUSE_S = 0.02
+is_over: list[Event] = []  # of a process; it is given one when it starts
+
 Question = tuple[str, str, bytes, dict[str, str]]  # method, path, body, headers
 
 
@@ -51,7 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--requests", type=int, default=20, help="of each client")
     parser.add_argument("--processes", type=int, default=4, help="that the clients run in")
     parser.add_argument("--side", type=int, default=224, help="of a frame, in pixels")
-    parser.add_argument("--health-at-most-ms", type=float, help="fail when its p99 is above")
+    parser.add_argument(
+        "--health-at-most-ms", type=float, help="fail when its p99 is above while an inference runs"
+    )
+    parser.add_argument("--crowded-at-most-ms", type=float, help="the same, among all clients")
     options = parser.parse_args(arguments)
 
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -59,14 +66,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"\n{options.clients} clients, {len(request[2]) / 1024:.0f} KiB a request")
     errors, crowded_ms = crowd(request, options.clients, options.requests, options.processes)
     print("\nhealth, while an inference runs")
-    slowest_ms = max(crowded_ms, health(request, options.clients))
-    if errors:
-        print(f"\n{errors} requests failed, none wanted")
-        return 1
-    if options.health_at_most_ms is not None and slowest_ms > options.health_at_most_ms:
-        print(f"\ntoo slow: {slowest_ms:.1f} ms, at most {options.health_at_most_ms:g} wanted")
-        return 1
-    return 0
+    busy_ms = health(request, options.clients)
+    failed = [f"{errors} requests failed, none wanted"] if errors else []
+    failed += [
+        f"health {when}: {p99:.1f} ms, at most {most:g} wanted"
+        for when, p99, most in (
+            ("while an inference runs", busy_ms, options.health_at_most_ms),
+            ("among all clients", crowded_ms, options.crowded_at_most_ms),
+        )
+        if most is not None and p99 > most
+    ]
+    print("\n".join(["", *failed]))
+    return 1 if failed else 0
 
 
 def crowd(request: Question, clients: int, requests: int, processes: int) -> tuple[int, float]:
@@ -76,7 +87,7 @@ def crowd(request: Question, clients: int, requests: int, processes: int) -> tup
     with (
         PolicyRuntime(policy, max_waiting=clients) as runtime,
         serve_in_thread(HttpPolicyServer(runtime, port=0, max_clients=2 * clients)) as url,
-        context.Pool(processes + 1) as pool,
+        context.Pool(processes + 1, is_over_by, (over := context.Event(),)) as pool,
     ):
         pool.map(abs, range(processes + 1), 1)  # they have started
         shares = [clients // processes + (i < clients % processes) for i in range(processes)]
@@ -85,14 +96,17 @@ def crowd(request: Question, clients: int, requests: int, processes: int) -> tup
             client_process, [(url, request, n, requests) for n in shares], 1
         )
         healthy = question(CODEC.ask(HttpEndpoint.HEALTH))
-        asked = pool.apply_async(client_process, (url, healthy, 1, 100))
-        answers = crowded.get()
+        asked = pool.apply_async(watch, (url, healthy))
+        try:
+            answers = crowded.get()
+        finally:
+            over.set()
         taken_s = time.perf_counter() - began_at_s
         health_taken, health_failed = asked.get()
     times = [taken for share, _ in answers for taken in share]
     errors = health_failed + sum(failed for _, failed in answers)
     show("infer", times)
-    show("health, beside", health_taken)
+    show("health, among", health_taken)
     print(f"  {len(times) / taken_s:.0f} answers a second, {errors} errors")
     return errors, p99_ms(health_taken)
 
@@ -105,6 +119,22 @@ def client_process(
         futures = [threads.submit(client, url, request, requests) for _ in range(clients)]
         answers = [future.result() for future in futures]
     return [taken for share, _ in answers for taken in share], sum(failed for _, failed in answers)
+
+
+def is_over_by(event: Event) -> None:
+    """Tell a process by what it knows that the clients are done."""
+    is_over.append(event)
+
+
+def watch(url: str, request: Question) -> tuple[list[float], int]:
+    """Ask for health until the clients are done."""
+    (over,) = is_over
+    times, failed = [], 0
+    while not over.wait(_PAUSE_S):
+        taken, wrong = client(url, request, 1)
+        times += taken
+        failed += wrong
+    return times, failed
 
 
 def client(url: str, request: Question, requests: int) -> tuple[list[float], int]:
