@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import hypothesis.strategies as st
 import pytest
@@ -312,6 +312,42 @@ def test_memory_that_a_device_copies_from_is_left_alone_until_it_has(
     assert carrier.pins
     assert ["waits for the stream of cuda:0", "copied everything"] == device.said
     assert all(torch.equal(weights[name].reshape(-1), each) for name, each in flat.items())
+
+
+class Noting(torch.Tensor):
+    """Notes whether it is copied to in the background."""
+
+    asked: ClassVar[list[object]] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.copy_:
+            cls.asked.append((kwargs or {}).get("non_blocking"))
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_devices_without_streams_are_copied_to_before_memory_is_read_into_again(
+    checkpoint, monkeypatch, dtype
+) -> None:
+    """
+    As those of Apple, which copy in the background if they are let: nobody would wait for them.
+    """
+    path, _ = checkpoint
+    empty = torch.empty
+    monkeypatch.setattr(
+        reading.torch,
+        "empty",
+        lambda *sizes, **options: empty(*sizes, **options).as_subclass(Noting),
+    )
+    Noting.asked.clear()
+
+    with open_files(path) as files:
+        how = Reading(files=files, device=torch.device("cpu"), way=Way.COPY, budget=TINY)
+        how._staged({"wide": dtype}, None)
+
+    assert Noting.asked
+    assert {False} == set(Noting.asked)
 
 
 @pytest.mark.gpu

@@ -161,7 +161,7 @@ class Reading:
             done = 0
             for chunk, slot in ring.chunks(entries, reader):
                 with carrier.copying(slot):
-                    place(chunk, slot, flat)
+                    place(chunk, slot, flat, in_stream=carrier.pins)
                 checks.note(chunk, slot)
                 done += sum(piece.stop - piece.start for piece in chunk.pieces)
                 self._tell(progress, done, payload)

@@ -190,7 +190,9 @@ class Carrier:
         self.finish()
 
 
-def place(chunk: Chunk, slot: Slot, into: Mapping[str, torch.Tensor]) -> None:
+def place(
+    chunk: Chunk, slot: Slot, into: Mapping[str, torch.Tensor], *, in_stream: bool = False
+) -> None:
     """
     Copy the pieces of a chunk to where they belong, and convert what is of another dtype there.
 
@@ -198,18 +200,20 @@ def place(chunk: Chunk, slot: Slot, into: Mapping[str, torch.Tensor]) -> None:
         chunk: The chunk.
         slot: What it was read into.
         into: The tensors by the names of their entries, each of one axis, of any dtype.
+        in_stream: Whether this may return before the bytes are there: only where the caller waits
+            for the device before *slot* is used again, as `Carrier.copying` does.
     """
     for piece in chunk.pieces:
         raw = slot.bytes_of(piece)
         target = into[piece.entry.name]
         dtype = torch_dtype(piece.entry.dtype)
         if target.dtype == dtype:
-            target.view(torch.uint8)[piece.start : piece.stop].copy_(raw, non_blocking=True)
+            target.view(torch.uint8)[piece.start : piece.stop].copy_(raw, non_blocking=in_stream)
             continue
         if raw.data_ptr() % dtype.itemsize or raw.storage_offset() % dtype.itemsize:
             raw = raw.clone()
         first, last = piece.start // dtype.itemsize, piece.stop // dtype.itemsize
-        target[first:last].copy_(raw.view(dtype), non_blocking=True)
+        target[first:last].copy_(raw.view(dtype), non_blocking=in_stream)
 
 
 def _abandon(futures: Iterable[Future[None]]) -> None:
