@@ -14,9 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import attrs
 
-from vlmcore._arguments import shown
-from vlmcore._spelling import did_you_mean
-from vlmcore.errors import ContractError
+from vlmcore_comfy.fitting import fitting
 
 __all__ = [
     "Blocked",
@@ -30,7 +28,6 @@ __all__ = [
     "model_file",
     "node",
     "number",
-    "require_choices",
     "socket",
     "text",
 ]
@@ -152,8 +149,15 @@ class Node(Generic[_P, _R]):
     changes: Callable[..., Any] | None = None
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-        """Do what the node does."""
-        return self.run(*args, **kwargs)
+        """
+        Do what the node does.
+
+        Raises:
+            ContractError: If a text, a number, a switch or a choice does not fit its declaration.
+        """
+        given = dict(zip((each.name for each in self.inputs), args, strict=False), **kwargs)
+        run: Callable[..., _R] = self.run
+        return run(**fitting(self.inputs, given))
 
     @property
     def is_coroutine(self) -> bool:
@@ -278,26 +282,6 @@ def socket(
 ) -> Input:
     """Declare an input that only another node can give."""
     return Input(name, type_name, {}, is_optional, tooltip)
-
-
-def require_choices(node: Node[..., Any], inputs: Mapping[str, Any]) -> None:
-    """
-    Check that what was chosen can be chosen: ComfyUI looks at widgets only, and older ones not.
-
-    Raises:
-        ContractError: If it cannot.
-    """
-    for each in node.inputs:
-        if each.type == "COMBO" and not each.is_open and each.name in inputs:
-            _require_one_of(each.name, inputs[each.name], each.options["options"])
-
-
-def _require_one_of(name: str, value: Any, options: list[str] | list[int]) -> None:
-    if value not in options:
-        labels = {str(option).lower(): str(option) for option in options}
-        hint = did_you_mean(str(value), labels)
-        expected = ", ".join(labels.values())
-        raise ContractError(name, f"got {shown(value)}, expected one of {expected}{hint}")
 
 
 def _bounded(default: float, lowest: float, highest: float, step: float | None) -> dict[str, Any]:

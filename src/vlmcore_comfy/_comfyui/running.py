@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from vlmcore_comfy._comfyui.host import ComfyHost, interrupt_error, is_interrupted
-from vlmcore_comfy.declaring import Node, NodeResult, require_choices
+from vlmcore_comfy.declaring import Node, NodeResult
 from vlmcore_comfy.hosting import NodeStoppedError
 from vlmcore_comfy.loops import start_on_loop
 
@@ -26,18 +26,17 @@ async def run_node(node: Node[..., Any], inputs: Mapping[str, Any]) -> NodeResul
     Raises:
         BaseException: Whatever the node raises; ComfyUI's own if the person stopped the graph.
     """
-    require_choices(node, inputs)
     host = ComfyHost()
     arguments = {**inputs, "comfyui": host} if node.wants_host else dict(inputs)
     try:
         if node.is_coroutine:
-            future = asyncio.wrap_future(start_on_loop(node.run(**arguments)))
+            future = asyncio.wrap_future(start_on_loop(node(**arguments)))
             given = await _until_stopped(future, host, can_be_cancelled=True)
         elif node.is_threaded:
             thread = asyncio.ensure_future(asyncio.to_thread(_without_gradients, node, arguments))
             given = await _until_stopped(thread, host, can_be_cancelled=False)
         else:
-            given = node.run(**arguments)
+            given = node(**arguments)
     except NodeStoppedError:
         raise interrupt_error() from None
     return given if isinstance(given, NodeResult) else NodeResult(tuple(given))
@@ -46,7 +45,7 @@ async def run_node(node: Node[..., Any], inputs: Mapping[str, Any]) -> NodeResul
 def _without_gradients(node: Node[..., Any], arguments: Mapping[str, Any]) -> Any:
     # ComfyUI's own thread runs in this mode, which belongs to a thread.
     with torch.inference_mode():
-        return node.run(**arguments)
+        return node(**arguments)
 
 
 async def _until_stopped(
