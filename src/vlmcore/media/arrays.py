@@ -86,7 +86,7 @@ def rgb_from_array(
     for rows, columns in _blocks(height, width):
         block = pixels[rows, columns]
         if block.dtype.kind == "f":
-            not_finite += block.size - int(np.isfinite(block).sum())
+            not_finite += block.size - int(np.count_nonzero(np.isfinite(block)))
             if not_finite:
                 continue
         rgb[rows, columns] = _without_alpha(_to_uint8(block), background)
@@ -113,8 +113,11 @@ def _to_uint8(block: npt.NDArray[Any]) -> UInt8Array:
     if block.dtype.kind == "b":
         scaled = np.where(block, 255, 0)
     elif block.dtype.kind == "f":
-        inside = np.clip(block, 0, 1)
-        scaled = np.rint(inside.astype(np.float32 if inside.itemsize <= 4 else np.float64) * 255)
+        scaled = np.clip(block, 0, 1).astype(
+            np.float32 if block.itemsize <= 4 else np.float64, copy=False
+        )
+        np.multiply(scaled, 255, out=scaled)
+        np.rint(scaled, out=scaled)
     else:
         scaled = (block.astype(np.uint32) + 128) // 257  # 65535 / 255 is 257
     return scaled.astype(np.uint8)

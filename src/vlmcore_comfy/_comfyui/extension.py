@@ -36,11 +36,15 @@ class VlmcoreExtension(ComfyExtension):  # type: ignore[misc] # it has no types
 
 def comfy_class(node: Node[..., Any]) -> type[io.ComfyNode]:
     """Make the class of *node*."""
+    kept: list[io.Schema] = []  # ComfyUI asks several times for each run of each node
 
     class Declared(io.ComfyNode):  # type: ignore[misc] # it has no types
         @classmethod
         def define_schema(cls) -> io.Schema:
-            return _schema(node)
+            if kept and not any(each.model_kind for each in node.inputs):
+                return kept[0]
+            kept[:] = [_schema(node)]
+            return kept[0]
 
         @classmethod
         async def execute(cls, **inputs: Any) -> io.NodeOutput:
@@ -99,18 +103,23 @@ def _what_is_missing(extras: tuple[str, ...]) -> str:
     return "".join(f'\n\nNeeds: pip install "vlmcore[{name}]"' for name in missing)
 
 
+@cache
+def _type(name: str) -> Any:
+    return io.Custom(name)  # which is a new class each time, and takes long to make
+
+
 def _input(declared: Input) -> io.Input:
     options = dict(declared.options)
     if declared.model_kind:
         options["options"] = weight_names(model_folders(declared.model_kind))
-    return io.Custom(declared.type).Input(
+    return _type(declared.type).Input(
         declared.name, optional=declared.is_optional, tooltip=declared.tooltip, extra_dict=options
     )
 
 
 def _declared_output(declared: Output) -> io.Output:
     # No id of its own: an output may be called as an input is.
-    return io.Custom(declared.type).Output(
+    return _type(declared.type).Output(
         display_name=declared.name, tooltip=declared.tooltip, is_output_list=declared.is_list
     )
 
