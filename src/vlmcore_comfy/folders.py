@@ -8,6 +8,8 @@ from vlmcore.errors import ContractError
 
 __all__ = ["place_in"]
 
+_MOST_CHARACTERS = 1000  # of a path that is written into errors
+
 
 def place_in(root: Path, text: str, *, field: str, what: str) -> Path:
     """
@@ -23,7 +25,7 @@ def place_in(root: Path, text: str, *, field: str, what: str) -> Path:
         ContractError: If it is no path, or leads out of the folder, by a link too.
     """
     name = text.strip()
-    if not (name.isprintable() or not name):
+    if not (name.isprintable() or not name) or len(name) > _MOST_CHARACTERS:
         raise ContractError(field, f"got {name!a:.80}, expected {what}")
     path = (root / name).resolve()
     if not path.is_relative_to(root.resolve()):

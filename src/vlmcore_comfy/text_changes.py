@@ -101,13 +101,20 @@ def replace_literal(
         The text, and how often it was replaced.
 
     Raises:
-        LimitExceededError: If the text becomes too long.
+        LimitExceededError: If the text becomes too long; or the search is, where capital letters
+            are no others.
     """
-    pattern = re.compile(re.escape(search), 0 if case_sensitive else re.IGNORECASE)
-    found = sum(1 for _ in pattern.finditer(text))
+    if case_sensitive:
+        found = text.count(search)
+    else:
+        require_at_most("max_pattern_characters", len(search), _LIMITS.max_pattern_characters)
+        pattern = re.compile(re.escape(search), re.IGNORECASE)
+        found = sum(1 for _ in pattern.finditer(text))
     times = min(found, most) if most else found
     size = len(text) + times * (len(replacement) - len(search))
     require_at_most("max_text_characters", size, _LIMITS.max_text_characters)
+    if case_sensitive:
+        return text.replace(search, replacement, times), times
     return pattern.sub(lambda _: replacement, text, count=most), times
 
 

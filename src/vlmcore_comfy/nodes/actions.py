@@ -122,9 +122,11 @@ def trajectory_preview(
     """Draw a chunk."""
     from vlmcore_comfy.chunk_texts import named_as, require_chunk
     from vlmcore_comfy.images import image_of
+    from vlmcore_comfy.seeing import require_robot
 
     chunk = require_chunk("actions", actions)
     if embodiment is not None:
+        require_robot("embodiment", embodiment)
         chunk = named_as(chunk, embodiment.actions.names)
         if chunk.names != embodiment.actions.names:
             embodiment = None  # of another robot: drawn as it is, without bounds

@@ -65,8 +65,10 @@ def observation_builder(
 
     from vlmcore.contracts.documents import observation_summary_to_json
     from vlmcore.contracts.observation import Observation
-    from vlmcore_comfy.seeing import SeenBy, images_from, state_from_text
+    from vlmcore_comfy.seeing import SeenBy, images_from, require_robot, state_from_text
 
+    if embodiment is not None:
+        require_robot("embodiment", embodiment)
     observation = Observation(
         instruction=task,
         state=state_from_text("state_json", state_json, embodiment),

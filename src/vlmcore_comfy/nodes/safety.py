@@ -51,11 +51,12 @@ def action_safety(
 ) -> tuple[ActionChunk, str, bool, VettedChunk | Blocked]:
     """Put a chunk to the gate."""
     from vlmcore_comfy.chunk_texts import require_chunk
+    from vlmcore_comfy.seeing import require_robot
     from vlmcore_comfy.vetting import REMEDIES, last_command_from_text, vet
 
     vetting = vet(
         require_chunk("actions", actions),
-        embodiment,
+        require_robot("embodiment", embodiment),
         REMEDIES[mode],
         horizon=execution_horizon,
         last_command=last_command_from_text("previous_action_json", previous_action_json),

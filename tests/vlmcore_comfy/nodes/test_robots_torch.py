@@ -383,6 +383,20 @@ def test_sockets_of_another_colour_are_told() -> None:
         asyncio.run(over_http("x", "http://localhost:9"))
 
 
+@pytest.mark.parametrize("other", [5, "x", [1], torch.zeros(1, 2, 2, 3)], ids=type)
+def test_what_is_no_robot_is_told(other: Any) -> None:
+    """
+    Every node that takes a robot looks at it before it looks into it.
+    """
+    with pytest.raises(ContractError, match=r"embodiment: got .*, expected a robot"):
+        seen(other)
+    chunk, _ = actions_from_json(rows())
+    with pytest.raises(ContractError, match=r"embodiment: got .*, expected a robot"):
+        trajectory_preview(chunk, 320, 240, other)
+    with pytest.raises(ContractError, match=r"embodiment: got .*, expected a robot"):
+        action_safety(chunk, other, "Report only", 8, "")
+
+
 @pytest.fixture
 def url() -> Iterator[str]:
     info = PolicyInfo(name="nod", action_names=ARM.actions.names)

@@ -229,6 +229,16 @@ def test_a_text_is_replaced(
     assert json.loads(said)["replacements"] == times
 
 
+def test_a_long_search_takes_no_longer_than_its_text() -> None:
+    """
+    As it is written, it is no expression; without regard to capitals it is one, which has a bound.
+    """
+    long = "ab" * 500_000
+    assert text_replace(text=f"<{long}>", search=long, replacement="x", **REPLACE)[:2] == ("<x>", 1)
+    with pytest.raises(LimitExceededError, match="max_pattern_characters"):
+        text_replace(text="a", search=long, replacement="x", **{**REPLACE, "case_sensitive": False})
+
+
 def test_what_is_not_found_is_an_error_where_wanted() -> None:
     """
     A graph that relies on it does not go on.
