@@ -97,7 +97,7 @@ def _lines(report: LoadReport) -> Iterator[str]:
     for what, count in (
         ("mapped", report.mapped_bytes),
         ("read past the page cache", report.direct_bytes),
-        ("read through it", report.plain_bytes),
+        ("read through the page cache", report.plain_bytes),
         ("of staging memory", report.staging_bytes),
         ("compared with the manifest", report.verified_bytes),
     ):
@@ -117,7 +117,8 @@ def _tuning_lines(tuning: Tuning) -> Iterator[str]:
         )
     budget = tuning.budget
     how = "as it was measured before" if tuning.is_remembered else "measured now, and remembered"
-    direct = "past the page cache where it is not there" if budget.direct is None else "through it"
+    through = "through the page cache"
+    direct = "past the page cache where it is not there" if budget.direct is None else through
     yield (
         f"{budget.readers} readers, parts of {in_bytes(budget.chunk_bytes)}, {direct}, "
         f"{budget.cached_readers} for what is in memory: {how}"

@@ -165,8 +165,11 @@ def write_layout(
         WeightsError: If the file cannot be written, or there is no room for it.
         WeightsCancelledError: If *cancel* says so.
     """
+    name = Path(path).name
+    if not name:
+        raise WeightsError(path, "is no path of a file")
     _require_room(path, layout.size_bytes)
-    index = layout.index(Path(path).name)  # so that it is read again as it is written
+    index = layout.index(name)  # so that it is read again as it is written
     writer = _Writer(path, layout.size_bytes, progress, cancel, checksums=manifest)
     said: Manifest | None = None
     beside, coming = manifest_path(path), None

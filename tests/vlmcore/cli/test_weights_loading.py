@@ -32,6 +32,14 @@ def test_loading_says_what_was_read_and_how_fast(command: Any, path: Path) -> No
     assert "  10.4 MB mapped" in rest
 
 
+def test_loading_says_which_bytes_came_through_the_page_cache(command: Any, path: Path) -> None:
+    """
+    In a line that can be read alone.
+    """
+    done = command("weights", "load", path, "--way", "copy", "--no-direct")
+    assert "  10.4 MB read through the page cache" in done.out.splitlines()
+
+
 def test_the_figures_come_as_json_too(command: Any, path: Path) -> None:
     """
     A program reads the report of the load, whole.

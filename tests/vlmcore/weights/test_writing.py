@@ -353,6 +353,16 @@ def test_a_name_as_long_as_the_system_allows_leaves_no_room_for_a_manifest(tmp_p
     assert [path] == list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_name_is_no_path_of_a_file(path: str) -> None:
+    """
+    As what a variable of a shell is that nobody has set.
+    """
+    with pytest.raises(WeightsError, match="is no path of a file") as caught:
+        write_pack({"w": np.ones(4, np.float32)}, path)
+    assert path == caught.value.path
+
+
 def test_a_zero_byte_in_a_path_is_an_error_of_the_file(tmp_path: Path) -> None:
     """
     As Python raises something else for it.
