@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from vlmcore._net.lookup import Lookup
@@ -96,6 +97,15 @@ class AsyncTcpConnection(asyncio.Protocol):
         self._news.set()
         if self._transport is not None:
             self._transport.abort()
+
+    def forget(self) -> None:
+        """Let go of the socket in a forked process, where the event loop is not to be asked."""
+        transport = self._transport
+        number = -1 if transport is None else transport.get_extra_info("socket").fileno()
+        if number >= 0:
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            os.dup2(nothing, number)  # the transport closes the number, once nobody has it any more
+            os.close(nothing)
 
     def leave(self) -> None:
         """Say farewell, and end the connection once that is sent."""

@@ -104,7 +104,8 @@ class HttpWords:
             require_kind("limits", limits, HttpLimits)
         self._encoding = encoding
         self._content_type = content_type
-        self._session = uuid.uuid4().hex if session is None else require_id("session", session)
+        self._given_session = None if session is None else require_id("session", session)
+        self.begin_session()
         self._prefix = _prefix(self.terms.endpoint.path)
         # Until a server says more, it is spoken to as to those of old.
         self._codec = HttpCodec(
@@ -118,6 +119,10 @@ class HttpWords:
         with optional_dependency("robotics", "h11"):
             from vlmcore._net import http_exchange  # noqa: PLC0415 - the door
         self._exchange_type = http_exchange.HttpExchange
+
+    def begin_session(self) -> None:
+        """Begin a session of one's own, unless one was given."""
+        self._session = self._given_session or uuid.uuid4().hex
 
     def new_line(self) -> HttpLine:
         """Begin a connection."""

@@ -136,6 +136,12 @@ class AsyncStreamClient(AsyncClient, Generic[_Request, _Answer]):
         self._tcp.leave()
         await self._tcp.gone(FAREWELL_S)
 
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        self._line = None
+        self._tcp.forget()
+        self._tcp = AsyncTcpConnection()
+
     async def _give_up(self) -> None:
         self._line = None
         self._tcp.cut()

@@ -4,12 +4,17 @@ One call at a time: what every client does around a call, blocking or awaited.
 A subclass says how a connection is made, cut and given up, and what a call is. All else is here:
 the turn and its deadline, errors in words of ours, a connection that is given up unless a call was
 done whole, and a client that can be closed from elsewhere while it waits.
+
+A process that is forked has copies of all clients, but their connections are those of the other
+one: two that ask on the same would take the answers of each other. So its clients begin anew.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from types import TracebackType
@@ -34,7 +39,19 @@ _Result = TypeVar("_Result")
 FAREWELL_S = 1.0  # how long closing waits for a call that it ended, or for the peer's farewell
 
 
-class Client:
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+
+
+def _begin_anew() -> None:
+    for client in tuple(_clients):
+        client._begin_anew()  # noqa: SLF001 - it is one of these
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+class Client(ABC):
     """
     What a client knows: its terms, what the server said, and how far a call has come.
 
@@ -47,6 +64,7 @@ class Client:
         self._info: PolicyInfo | None = None  # set by a subclass, once it is connected
         self._stage = Stage.TURN  # set by a subclass, within a call
         self._is_closed = False
+        _clients.add(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._terms.endpoint.origin!r})"
@@ -55,6 +73,10 @@ class Client:
     def endpoint(self) -> Endpoint:
         """Where the server listens."""
         return self._terms.endpoint
+
+    @abstractmethod
+    def _begin_anew(self) -> None:
+        """Forget the connection without a word on it: it is of the process that was forked."""
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -66,7 +88,7 @@ class Client:
         return self._terms.boundary.translated(error, stage)
 
 
-class BlockingClient(Client, Closing, ABC):
+class BlockingClient(Client, Closing):
     """
     A client whose calls block. Safe for threads: they take turns.
 
@@ -131,6 +153,10 @@ class BlockingClient(Client, Closing, ABC):
     def _give_up(self) -> None:
         """Drop the connection, if there is one, so that nothing that still comes is taken."""
 
+    def _begin_anew(self) -> None:
+        self._lock = threading.Lock()  # a thread that had it is not here
+        self._give_up()
+
     def _leave(self) -> None:
         """Say farewell on a connection that may be there, without waiting."""
 
@@ -163,7 +189,7 @@ class BlockingClient(Client, Closing, ABC):
         raise problem
 
 
-class AsyncClient(Client, ABC):
+class AsyncClient(Client):
     """
     A client for ``asyncio``, of the event loop that it is first used in. Tasks take turns.
 
@@ -216,6 +242,9 @@ class AsyncClient(Client, ABC):
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    def _begin_anew(self) -> None:
+        self._lock = asyncio.Lock()
 
     @abstractmethod
     async def _connected(self) -> PolicyInfo:

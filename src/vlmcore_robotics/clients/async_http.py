@@ -123,6 +123,10 @@ class AsyncHttpPolicy(AsyncStreamClient[HttpRequest, HttpResponse]):
 
         await self._alone(deadline, ask)
 
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        self._words.begin_session()
+
     async def _connected(self) -> PolicyInfo:
         line = self._line
         if self._info is not None and line is not None:

@@ -162,6 +162,10 @@ class HttpPolicy(StreamClient[HttpRequest, HttpResponse]):
 
         self._alone(deadline, ask)
 
+    def _begin_anew(self) -> None:
+        super()._begin_anew()
+        self._words.begin_session()
+
     def _connected(self, deadline: Deadline) -> PolicyInfo:
         """
         Use the connection that is there, if it still is; else make one, and ask what answers there.
