@@ -19,6 +19,7 @@ from vlmcore.vlm.remote.predictors import (
 )
 from vlmcore.vlm.remote.providers import Provider, ServerProtocol, find_provider
 from vlmcore.vlm.structure_requests import StructureStyle, structure_fields
+from vlmcore_comfy.hosted_labels import find_label
 from vlmcore_comfy.keeping import Kept
 from vlmcore_comfy.widgets import value_in
 
@@ -52,9 +53,9 @@ class HostedModel:
     A model that is asked over the network, as widgets say it.
 
     Attributes:
-        label: As ``"OpenAI — GPT-5.6 Sol"``: the service, and a name of the model.
-        model_override: What the service calls the model; blank for the name of the label, in lower
-            case with hyphens.
+        label: One of `vlmcore_comfy.hosted_labels`; of another, as ``"OpenAI — GPT-7 Sol"``, the
+            service is asked for the name in lower case with hyphens.
+        model_override: What the service calls the model; blank for that of the label.
         base_url: A server of one's own instead of the service; blank for the service.
         credential_source: The label of where the key comes from.
         api_mode: ``"Auto"``, ``"Responses"`` or ``"Chat Completions"``.
@@ -88,13 +89,18 @@ class HostedModel:
         Raises:
             ContractError: If it is not known.
         """
+        known = find_label(self.label)
+        if known is not None and not known.provider:
+            raise ContractError(
+                "base_url", "is blank, expected the address of the server of your own"
+            )
         name = self.label.partition("—")[0].strip()
-        provider = find_provider(_PROVIDERS.get(name, ""))
+        provider = find_provider(_PROVIDERS.get(name, "") if known is None else known.provider)
         if provider is None:
-            known = ", ".join(sorted(set(_PROVIDERS)))
+            services = ", ".join(sorted(set(_PROVIDERS)))
             raise ContractError(
                 "model_name",
-                f"got {self.label!a:.80}, expected a model of {known}; or put the address of a "
+                f"got {self.label!a:.80}, expected a model of {services}; or put the address of a "
                 "server into base_url",
             )
         return provider
@@ -107,8 +113,9 @@ class HostedModel:
         Raises:
             ContractError: If nothing says it.
         """
-        named = self.label.partition("—")[2].strip()
-        model = self.model_override.strip() or named.lower().replace(" ", "-")
+        known = find_label(self.label)
+        named = self.label.partition("—")[2].strip().lower().replace(" ", "-")
+        model = self.model_override.strip() or (named if known is None else known.model)
         if not model or (self.base_url.strip() and not self.model_override.strip()):
             raise ContractError(
                 "model_override", "is blank, expected the model as its server calls it"
@@ -153,7 +160,9 @@ class HostedModel:
         return seed or None if takes_one and self.api_mode != "Responses" else None
 
     def _kind(self, base_url: str) -> type[ServerPredictor]:
-        if self.api_mode == "Responses":
+        # Only there can the model look things up, and graphs that want it leave the mode alone.
+        looks_up = self.api_mode == "Auto" and self.web_search and not base_url
+        if self.api_mode == "Responses" or (looks_up and self.provider.name == "openai"):
             return OpenAIResponsesPredictor
         is_anthropic = not base_url and self.provider.protocol is ServerProtocol.MESSAGES
         return AnthropicMessagesPredictor if is_anthropic else OpenAICompatiblePredictor

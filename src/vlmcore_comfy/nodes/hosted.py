@@ -16,22 +16,11 @@ from vlmcore_comfy.declaring import (
     socket,
     text,
 )
+from vlmcore_comfy.hosted_labels import LLM_LABELS, VLM_LABELS
 from vlmcore_comfy.hosting import ALONE, Host
 
 __all__ = ["NODES", "hosted_llm", "hosted_vlm"]
 
-_NAMES = (
-    "OpenAI — GPT-5.6 Sol",
-    "OpenAI — (model_override)",
-    "Google Gemini — (model_override)",
-    "Anthropic — (model_override)",
-    "xAI — (model_override)",
-    "DeepSeek — (model_override)",
-    "Groq — (model_override)",
-    "Mistral — (model_override)",
-    "Together AI — (model_override)",
-    "OpenRouter — (model_override)",
-)
 _KEYS = ("Provider environment variable", "No key (loopback custom endpoint only)")
 _MODES = ("Auto", "Responses", "Chat Completions")
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -43,19 +32,22 @@ _STYLES = (
     "JSON object + local validation",
 )
 _ANALYST = "You describe what is in images: exactly, and without guessing."
-_NAME = choice(
-    "model_name",
-    _NAMES,
-    _NAMES[0],
-    is_open=True,
-    tooltip="The service, and its model unless model_override names one",
-)
 _KEY = choice(
     "credential_source",
     _KEYS,
     _KEYS[0],
     tooltip="Keys are taken from the environment of ComfyUI, never from a graph",
 )
+
+
+def _name(labels: tuple[str, ...]) -> Input:
+    return choice(
+        "model_name",
+        labels,
+        "OpenAI — GPT-5.6 Sol",
+        is_open=True,
+        tooltip="The service, and its model unless model_override names one",
+    )
 
 
 def _where(timeout_s: float) -> tuple[Input, ...]:
@@ -91,7 +83,7 @@ _SEARCH = boolean("web_search", default=False, is_optional=True)
     description="Asks a language model behind a service, or a server of your own. The key is taken "
     "from the environment, and is never in the graph.",
     inputs=(
-        _NAME,
+        _name(LLM_LABELS),
         boolean(
             "chat_type",
             default=True,
@@ -183,7 +175,7 @@ def hosted_llm(
     description="Asks a model behind a service, or a server of your own, about images. The key is "
     "taken from the environment, and is never in the graph.",
     inputs=(
-        _NAME,
+        _name(VLM_LABELS),
         _KEY,
         text("prompt", "Describe the important visual details.", multiline=True),
         text("system_prompt", _ANALYST, multiline=True),
