@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from vlmcore._arguments import shown
 from vlmcore._optional import optional_dependency
-from vlmcore.errors import ContractError
+from vlmcore.errors import ContractError, MediaError
+from vlmcore.media.arrays import is_tensor, values_of_tensor
 from vlmcore_audio.clips import MusicClip
 from vlmcore_audio.containers import Container
 from vlmcore_comfy.numbered_files import claim_file
@@ -63,9 +64,7 @@ def sound_from(name: str, waveform: Any, rate_hz: int | None = None) -> Sound:
         waveform = waveform.get("waveform")
     if not hasattr(waveform, "shape"):
         raise ContractError(name, f"got {shown(waveform)}, expected AUDIO or a waveform")
-    values: npt.NDArray[Any] = np.asarray(
-        waveform.detach().cpu().numpy() if hasattr(waveform, "detach") else waveform
-    )
+    values = _values(name, waveform)
     if values.ndim == 3 and len(values) > 1:
         raise ContractError(name, f"got {len(values)} sounds, expected one")
     values = values[0] if values.ndim == 3 else values
@@ -84,6 +83,15 @@ def sound_from(name: str, waveform: Any, rate_hz: int | None = None) -> Sound:
     if type(rate_hz) is not int or rate_hz < 1:
         raise ContractError("sample_rate", f"got {shown(rate_hz)}, expected samples a second")
     return Sound(np.ascontiguousarray(scaled.T), rate_hz)
+
+
+def _values(name: str, waveform: Any) -> npt.NDArray[Any]:
+    if not is_tensor(waveform):
+        return np.asarray(waveform)
+    try:
+        return values_of_tensor(waveform)
+    except MediaError as error:
+        raise ContractError(name, error.problem) from None
 
 
 def audio_of(clip: MusicClip) -> dict[str, Any]:

@@ -30,6 +30,7 @@ __all__ = [
     "require_background",
     "require_layout",
     "rgb_from_array",
+    "values_of_tensor",
 ]
 
 Layout: TypeAlias = Literal["HWC", "CHW"]
@@ -196,8 +197,20 @@ def array_from_tensor(
         MediaError: If it has no plain values (a meta, sparse or quantised tensor).
     """
     if tensor.numel() > limits.max_pixels * max(_CHANNELS):
-        allowed = limits.max_pixels * max(_CHANNELS)
-        raise MediaLimitError(source, "max_pixels", tensor.numel() // max(_CHANNELS), allowed)
+        ends = (*tensor.shape[-1:], *tensor.shape[-3:-2])
+        channels = next((count for count in ends if count in _CHANNELS), 1)
+        pixels = tensor.numel() // channels
+        raise MediaLimitError(source, "max_pixels", pixels, limits.max_pixels)
+    return values_of_tensor(tensor, source=source)
+
+
+def values_of_tensor(tensor: Any, *, source: str = "tensor") -> npt.NDArray[Any]:
+    """
+    Bring a torch tensor of any device and size into a NumPy array, as `array_from_tensor` does.
+
+    Raises:
+        MediaError: If it has no plain values (a meta, sparse or quantised tensor).
+    """
     try:
         values = tensor.detach()
         if values.is_floating_point() and values.element_size() <= 2:

@@ -110,8 +110,10 @@ def test_a_tensor_that_is_too_large_is_not_brought_over() -> None:
     It may live on a device; a meta tensor shows that it was never touched.
     """
     huge = torch.zeros(100_000, 100_000, 3, device="meta")
-    with pytest.raises(MediaLimitError, match="max_pixels"):
+    with pytest.raises(MediaLimitError, match="max_pixels: got 10000000000, limit is 16777216"):
         load_image(huge)
+    with pytest.raises(MediaLimitError, match="max_pixels: got 10000000000, limit is 16777216"):
+        load_image(huge.permute(2, 0, 1))
     with pytest.raises(MediaLimitError, match="max_pixels: got 54, limit is 53"):
         load_image(TENSOR, limits=ImageLimits(max_pixels=53))
 

@@ -120,6 +120,16 @@ def test_a_name_does_not_lead_out_of_the_output_folder(name: str, tmp_path: Path
     assert not list(tmp_path.rglob("*.wav"))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int16])
+def test_sound_comes_in_whatever_numbers_models_count_in(dtype: torch.dtype) -> None:
+    """
+    NumPy has no bfloat16.
+    """
+    given = torch.tensor([[[0.5, -0.25]]], dtype=torch.float64)
+    given = (given * 0x8000).to(dtype) if dtype == torch.int16 else given.to(dtype)
+    assert sound_from("waveforms", given, 8000).samples.tolist() == [[0.5], [-0.25]]
+
+
 @pytest.mark.parametrize(
     ("waveform", "rate", "said"),
     [
@@ -134,6 +144,8 @@ def test_a_name_does_not_lead_out_of_the_output_folder(name: str, tmp_path: Path
         (torch.zeros(1, 4, 4, 3), 8000, "got the shape [1, 4, 4, 3]"),
         ({"waveform": None, "sample_rate": 1}, 8000, "got None, expected AUDIO"),
         (None, 8000, "got None, expected AUDIO"),
+        (torch.zeros(4, device="meta"), 8000, "waveforms: has no plain values"),
+        (torch.zeros(1, 2, 4).to_sparse(), 8000, "waveforms: has no plain values"),
         ("music", 8000, "got 'music', expected AUDIO"),
     ],
 )
