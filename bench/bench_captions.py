@@ -6,7 +6,9 @@ model: by the loop that people write (open, ask, write a text file), by the job,
 alone on pictures that were decoded before, which is the limit. `memory` runs jobs over more and
 more images, each in a process of its own, and prints the most memory that each held. `served` asks
 a server in a process of its own that takes a fixed time for each answer; the ideal is that time for
-each wave of calls in flight together, and nothing else. `ray` runs the same jobs in this process
+each wave of calls in flight together, and nothing else. In turn with the job, the same pictures are
+asked about over bare sockets, encoded before, with nothing read or kept of the answers: what this
+machine and that server can do. `ray` runs the same jobs in this process
 and on a Ray of this machine, with one copy of the model, in turn: with the embedded model, and with
 one that takes no time, for what Ray itself costs. It needs `pip install "vlmcore[ray]"`.
 
@@ -19,12 +21,16 @@ one that takes no time, for what Ray itself costs. It needs `pip install "vlmcor
 from __future__ import annotations
 
 import argparse
+import base64
+import json
 import multiprocessing
 import os
 import shutil
+import socket
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -156,34 +162,88 @@ def memory(arguments: argparse.Namespace) -> None:
         print(f"{count:,} images: {peak / 1e6:.0f} MB at most, {count / took_s:.0f} images/s")
 
 
+def bare_requests(folder: Path) -> list[bytes]:
+    """Write the requests about the images of a folder; those of equal pixels are the same."""
+    written: dict[bytes, bytes] = {}
+    requests = []
+    for path in sorted(folder.glob("*.*")):
+        pixels = load_image(path)
+        if pixels.tobytes() not in written:
+            picture = base64.b64encode(encode_jpeg(pixels)).decode()
+            url = {"url": f"data:image/jpeg;base64,{picture}"}
+            parts = [{"type": "image_url", "image_url": url}, {"type": "text", "text": PROMPT}]
+            body = json.dumps(
+                {
+                    "model": "any",
+                    "messages": [{"role": "user", "content": parts}],
+                    "max_tokens": OPTIONS.max_new_tokens,
+                    "stream": True,
+                }
+            ).encode()
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}"
+            written[pixels.tobytes()] = head.encode() + b"\r\n\r\n" + body
+        requests.append(written[pixels.tobytes()])
+    return requests
+
+
+def by_sockets(port: int, requests: Sequence[bytes], in_flight: int) -> None:
+    left = iter(requests)
+
+    def ask() -> None:
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            for request in left:
+                connection.sendall(request)
+                came = b""
+                while not came.endswith(b"\r\n0\r\n\r\n"):
+                    came = came[-7:] + connection.recv(1 << 16)
+
+    threads = [threading.Thread(target=ask) for _ in range(in_flight)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def by_served_job(folder: Path, address: str, in_flight: int) -> None:
+    report = caption_images(plan(folder, in_flight=in_flight), address)
+    assert not report.failed, report
+
+
 def served(arguments: argparse.Namespace) -> None:
     from bench_many_in_flight import run as serve  # noqa: PLC0415
 
     heard, told = multiprocessing.Pipe(duplex=False)
     server = multiprocessing.Process(target=serve, args=(told, arguments.latency, 1), daemon=True)
     server.start()
-    address = f"http://127.0.0.1:{heard.recv()}#any"
+    port = heard.recv()
+    address = f"http://127.0.0.1:{port}#any"
     ideal_hz = arguments.in_flight / arguments.latency
     try:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             draw(folder, arguments.images, sizes=((224, 224),))
-            shares = []
+            requests = bare_requests(folder)
+            sides: dict[str, Callable[[], object]] = {
+                "sockets": lambda: by_sockets(port, requests, arguments.in_flight),
+                "job": lambda: by_served_job(folder, address, arguments.in_flight),
+            }
+            rates: dict[str, list[float]] = {side: [] for side in sides}
             for _ in range(arguments.rounds):
-                clear(folder)
-                began_s, busy_s = time.perf_counter(), time.process_time()
-                report = caption_images(plan(folder, in_flight=arguments.in_flight), address)
-                took_s = time.perf_counter() - began_s
-                busy_s = time.process_time() - busy_s
-                assert not report.failed, report
-                rate_hz = arguments.images / took_s
-                shares.append(100 * rate_hz / ideal_hz)
-                print(
-                    f"{rate_hz:.0f} images/s, {shares[-1]:.1f} % of the ideal {ideal_hz:.0f}; "
-                    f"{1e3 * busy_s / arguments.images:.2f} ms of this process for each",
-                    flush=True,
-                )
-            print(f"{spread(shares)} % of the ideal")
+                for side, run in sides.items():
+                    clear(folder)
+                    began_s, busy_s = time.perf_counter(), time.process_time()
+                    run()
+                    rates[side].append(arguments.images / (time.perf_counter() - began_s))
+                    busy_s = time.process_time() - busy_s
+                    print(
+                        f"{side}: {rates[side][-1]:.0f} images/s of {ideal_hz:.0f}; "
+                        f"{1e3 * busy_s / arguments.images:.2f} ms of this process for each",
+                        flush=True,
+                    )
+            for side, found in rates.items():
+                print(f"{side}: {spread([100 * rate / ideal_hz for rate in found])} % of the ideal")
+            shares = [100 * job / bare for bare, job in zip(*rates.values(), strict=True)]
+            print(f"the job: {spread(shares)} % of bare sockets")
     finally:
         server.terminate()
 
