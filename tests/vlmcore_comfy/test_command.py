@@ -67,7 +67,16 @@ def test_files_are_fetched_into_the_folder_and_nowhere_else(
 
 
 @pytest.mark.parametrize(
-    ("said", "value"), [("b", "b"), ("3", 3), ('"3"', "3"), ("[1", "[1"), ("", ""), ("a=b", "a=b")]
+    ("said", "value"),
+    [
+        ("b", "b"),
+        ("3", 3),
+        ('"3"', "3"),
+        ("[1", "[1"),
+        ("", ""),
+        ("a=b", "a=b"),
+        ("NaN", "NaN"),
+    ],
 )
 def test_an_input_is_set(graph: str, said: str, value: Any) -> None:
     """
@@ -77,6 +86,17 @@ def test_an_input_is_set(graph: str, said: str, value: Any) -> None:
         assert command("run", graph, "--url", server.url, "--set", f"1.input_text={said}") == 0
         ((_, sent),) = server.asked
     assert sent["prompt"]["1"]["inputs"]["input_text"] == value
+
+
+def test_an_input_that_the_graph_did_not_have_is_told(
+    graph: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    ComfyUI says nothing of one that the node does not have, as a slip of the pen makes it.
+    """
+    with scripted(END) as server:
+        assert command("run", graph, "--url", server.url, "--set", "1.input_txet=a") == 0
+    assert "1.input_txet is new to the graph" in capsys.readouterr().err
 
 
 def test_a_graph_that_fails_ends_with_one(graph: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from vlmcore.cli.commands import (
     read_bytes,
     write_bytes,
 )
+from vlmcore.contracts.json_text import read_json
 from vlmcore.errors import ContractError, GraphError, VlmcoreError
 from vlmcore.limits import GraphLimits
 from vlmcore_comfy.graphs import Graph, graph_from_json, with_inputs
@@ -99,7 +99,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
 
 
 def _done(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
-    graph = _graph(arguments)
+    graph = _graph(arguments, terminal)
     if not arguments.timeout > 0:
         raise ContractError("--timeout", f"got {arguments.timeout:g}, expected seconds above 0")
     save = _folder(arguments.save)
@@ -132,7 +132,7 @@ def _done(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:
     return ExitCode.DONE
 
 
-def _graph(arguments: argparse.Namespace) -> Graph:
+def _graph(arguments: argparse.Namespace, terminal: Terminal) -> Graph:
     name = arguments.graph
     graph = graph_from_json(read_bytes(name, most=GraphLimits().max_graph_bytes), name=name)
     changes = {}
@@ -141,13 +141,20 @@ def _graph(arguments: argparse.Namespace) -> Graph:
         if not equals:
             raise ContractError("--set", f"got {each!a:.80}, expected NODE.INPUT=VALUE")
         try:
-            changes[place] = json.loads(text)
-        except ValueError:
+            changes[place] = read_json(text)
+        except ContractError:
             changes[place] = text
     try:
-        return with_inputs(graph, changes, name=name)
+        changed = with_inputs(graph, changes, name=name)
     except GraphError as error:
         raise ContractError("--set", str(error)) from None
+    for node_id, node in changed.items():
+        for field in node["inputs"].keys() - graph[node_id]["inputs"].keys():
+            terminal.note(
+                f"vlmcore: --set: {node_id}.{field} is new to the graph; ComfyUI passes over an "
+                "input that a node does not have"
+            )
+    return changed
 
 
 def _folder(name: str | None) -> Path | None:
