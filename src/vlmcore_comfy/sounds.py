@@ -35,8 +35,8 @@ class Sound:
     rate_hz: int
 
     def clip(self) -> MusicClip:
-        """Make a clip of 16 bits of it."""
-        pcm = np.rint(np.clip(self.samples, -1, 1) * 0x7FFF).astype("<i2")
+        """Make a clip of 16 bits of it; what was 16 bits before is what it was."""
+        pcm = np.clip(np.rint(self.samples * 0x8000), -0x8000, 0x7FFF).astype("<i2")
         return MusicClip(
             encoded=pcm.tobytes(),
             container=Container.PCM,

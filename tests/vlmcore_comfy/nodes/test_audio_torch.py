@@ -23,7 +23,7 @@ from music_cases import (
 from vlmcore.errors import ContractError, EndpointError, MusicError
 from vlmcore_comfy.hosting import AloneHost
 from vlmcore_comfy.nodes.audio import minimax_music, play_music, save_audio
-from vlmcore_comfy.sounds import sound_from
+from vlmcore_comfy.sounds import save_sound, sound_from
 
 torch = pytest.importorskip("torch")
 soundfile = pytest.importorskip("soundfile")
@@ -118,6 +118,17 @@ def test_a_name_does_not_lead_out_of_the_output_folder(name: str, tmp_path: Path
     with pytest.raises(ContractError, match=r"filename: got .*, expected a name of letters"):
         save_audio(tone(10), 8000, "wav", name, comfyui=Keeping(tmp_path))
     assert not list(tmp_path.rglob("*.wav"))
+
+
+def test_sound_of_16_bits_is_kept_to_the_bit(tmp_path: Path) -> None:
+    """
+    Music that is decoded and kept again loses nothing, however often.
+    """
+    samples = np.arange(-0x8000, 0x8000, dtype=np.int16)
+    for given in (samples, samples.astype(np.float32) / 0x8000):
+        path = save_sound(sound_from("waveforms", given, 8000), tmp_path, "all", "flac")
+        kept, _ = soundfile.read(path, dtype="int16")
+        assert np.array_equal(kept, samples)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.int16])
