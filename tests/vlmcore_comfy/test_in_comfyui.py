@@ -225,6 +225,91 @@ def test_a_graph_is_stopped_while_a_policy_is_silent(server: ComfyServer) -> Non
     assert made_by(server, example("text-tools", **{"6__text": "after"}))["6"].texts == ("after",)
 
 
+@pytest.mark.parametrize(
+    ("node", "inputs"),
+    [
+        (
+            "PromptGenerateAPI",
+            {
+                "model_name": "OpenAI — (model_override)",
+                "chat_type": True,
+                "credential_source": "No key (loopback custom endpoint only)",
+                "description": "",
+                "question": "Who is there?",
+                "context_size": 0,
+                "seed": 0,
+                "base_url": "SILENT",
+                "model_override": "any",
+            },
+        ),
+        (
+            "VLMTextReplace",
+            {
+                "text": "a" * 40 + "b",
+                "search": "(a+)+$",
+                "replacement": "",
+                "mode": "Regular expression",
+                "case_sensitive": True,
+                "max_replacements": 0,
+                "if_not_found": "Keep text",
+            },
+        ),
+    ],
+    ids=["a silent service", "an expression without end"],
+)
+def test_a_graph_is_stopped_whatever_it_waits_for(
+    server: ComfyServer, node: str, inputs: dict[str, Any]
+) -> None:
+    """
+    The node that waits is named, and the next graph runs.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        given = {key: url if value == "SILENT" else value for key, value in inputs.items()}
+        graph: Graph = {
+            "1": {"class_type": node, "inputs": given},
+            "2": {"class_type": "ViewText", "inputs": {"text": ["1", 0]}},
+        }
+        events = server.run(graph)
+        queued = next(events)
+        assert isinstance(queued, Queued)
+        threading.Timer(1.0, server.stop, (queued.prompt_id,)).start()
+        with pytest.raises(GraphStoppedError, match=f"node 1 .{node}.: was stopped"):
+            list(events)
+    assert made_by(server, example("text-tools", **{"6__text": node}))["6"].texts == (node,)
+
+
+def test_what_comes_over_a_link_is_held_to_its_range(server: ComfyServer) -> None:
+    """
+    ComfyUI looks at widgets only.
+    """
+    graph = example("describe-embedded", **{"3__max_new_tokens": ["9", 0]})
+    graph["9"] = {"class_type": "PrimitiveInt", "inputs": {"value": -5}}
+    with pytest.raises(GraphFailedError, match="max_new_tokens: got -5, expected 1 to 16384"):
+        made_by(server, graph)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "said"),
+    [(1, 1, "picture"), (7680, 4320, "max_pixels: got 33177600, limit is 16777216")],
+    ids=["one pixel", "8k"],
+)
+def test_an_image_of_any_size_is_described_or_told(
+    server: ComfyServer, width: int, height: int, said: str
+) -> None:
+    """
+    What is too large for a model is told with the numbers; the node for budgets makes it smaller.
+    """
+    graph = example("describe-embedded", **{"1__width": width, "1__height": height})
+    assert "picture" in made_by(server, graph)["4"].texts[0]
+    graph = with_inputs(graph, {"3.image": ["1", 0]})
+    try:
+        told = made_by(server, graph)["4"].texts[0]
+    except GraphFailedError as error:
+        told = str(error)
+    assert said in told
+
+
 def test_two_graphs_at_once_both_run(running: RunningComfyUI) -> None:
     """
     Two people queue at the same time; each hears of their own graph only.

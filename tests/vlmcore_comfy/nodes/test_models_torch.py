@@ -90,6 +90,18 @@ def test_the_embedded_model_answers_and_what_it_wrote_is_shown() -> None:
     assert modern_vlm(image=scene(), comfyui=Watching(), **ASKED) == (text,)
 
 
+def test_a_model_looks_once_at_an_image_that_is_asked_about_again() -> None:
+    """
+    What it made of the image stays with the model from one graph to the next.
+    """
+    for question in ("What is in the picture?", "What colour is it?", "How many are there?"):
+        modern_vlm(image=scene(), **{**ASKED, "prompt": question})
+    predictor = next(iter(models.KEPT._open.values()))
+    report = predictor.reuse_report  # type: ignore[attr-defined]
+    assert report.vision_misses == 1
+    assert report.prefix_hits + report.vision_hits == 2
+
+
 def test_nothing_is_shown_where_nobody_wants_it() -> None:
     """
     The switch is the person's.
