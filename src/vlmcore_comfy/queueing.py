@@ -148,7 +148,7 @@ class ComfyServer:
 
         Raises:
             GraphRefusedError: If ComfyUI does not take it.
-            GraphFailedError: If a node fails.
+            GraphFailedError: If a node fails; or is blocked, when all the others have run.
             GraphStoppedError: If somebody stops it.
             GraphServerError: If ComfyUI is not there, or goes away.
             MissingDependencyError: If websockets is not installed.
@@ -164,6 +164,8 @@ class ComfyServer:
                 if event is not None:
                     yield event
                 if run.is_done:
+                    if run.blocked is not None:
+                        raise run.blocked
                     return
 
     def stop(self, prompt_id: str) -> None:
@@ -207,6 +209,7 @@ class _Run:
         self._graph = graph
         self.prompt_id = prompt_id
         self.is_done = False
+        self.blocked: GraphFailedError | None = None
         self._has_begun = False
 
     def text(self, message: bytes) -> NodeText | None:
@@ -241,11 +244,17 @@ class _Run:
             case "execution_interrupted":
                 raise GraphStoppedError(self._place(node), "was stopped there")
             case "execution_error":
-                said = str(data.get("exception_message") or "does not say why").strip()
-                raise GraphFailedError(self._place(node), said)
+                self._fail(node, data)
             case _:
                 pass
         return None
+
+    def _fail(self, node: str, data: dict[str, Any]) -> None:
+        said = str(data.get("exception_message") or "does not say why").strip()
+        failed = GraphFailedError(self._place(node), said)
+        if data.get("exception_type") != "ExecutionBlocked":
+            raise failed
+        self.blocked = self.blocked or failed  # what does not hang on it runs on
 
     def _place(self, node: str) -> str:
         kind = self._graph.get(node, {}).get("class_type", "a node inside it")

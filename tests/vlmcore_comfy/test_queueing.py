@@ -107,6 +107,25 @@ def test_a_node_that_fails_is_named_with_its_sentence() -> None:
         run(message("execution_error", node_id="9"))
 
 
+def test_what_does_not_hang_on_a_blocked_node_is_told_before_the_graph_fails() -> None:
+    """
+    The gate blocks what would have followed; its report is shown all the same.
+    """
+    blocked = message(
+        "execution_error",
+        node_id="1",
+        exception_type="ExecutionBlocked",
+        exception_message="Execution Blocked: not safe",
+    )
+    made = message("executed", node="2", output={"text": ["the report"]})
+    with scripted(message("execution_start"), blocked, made, END) as server:
+        events = ComfyServer(server.url, timeout_s=10).run(GRAPH)
+        told = [next(events), next(events)]
+        with pytest.raises(GraphFailedError, match=r"node 1 \(.*\): Execution Blocked: not safe"):
+            next(events)
+    assert told == [Queued(PROMPT_ID), NodeMade("2", {"text": ["the report"]})]
+
+
 def test_a_graph_that_is_stopped_is_told() -> None:
     """
     By whoever stopped it.
