@@ -99,10 +99,10 @@ class AsyncTcpConnection(asyncio.Protocol):
             self._transport.abort()
 
     def forget(self) -> None:
-        """Let go of the socket in a forked process, where the event loop is not to be asked."""
+        """Let go of the socket in a forked process, or where its event loop runs no more."""
         transport = self._transport
         number = -1 if transport is None else transport.get_extra_info("socket").fileno()
-        if number >= 0:
+        if number >= 0 and os.name == "posix":  # elsewhere it is closed when nobody has it any more
             nothing = os.open(os.devnull, os.O_RDONLY)
             os.dup2(nothing, number)  # the transport closes the number, once nobody has it any more
             os.close(nothing)

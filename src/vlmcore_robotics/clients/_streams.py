@@ -136,8 +136,8 @@ class AsyncStreamClient(AsyncClient, Generic[_Request, _Answer]):
         self._tcp.leave()
         await self._tcp.gone(FAREWELL_S)
 
-    def _begin_anew(self) -> None:
-        super()._begin_anew()
+    def _forget(self) -> None:
+        super()._forget()
         self._line = None
         self._tcp.forget()
         self._tcp = AsyncTcpConnection()

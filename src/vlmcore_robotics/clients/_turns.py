@@ -74,9 +74,13 @@ class Client(ABC):
         """Where the server listens."""
         return self._terms.endpoint
 
-    @abstractmethod
     def _begin_anew(self) -> None:
-        """Forget the connection without a word on it: it is of the process that was forked."""
+        """Share nothing with the process that this one was forked from."""
+        self._forget()
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Let go of the connection without a word on it, and of whoever waits for a turn."""
 
     def _require_open(self) -> None:
         if self._is_closed:
@@ -153,7 +157,7 @@ class BlockingClient(Client, Closing):
     def _give_up(self) -> None:
         """Drop the connection, if there is one, so that nothing that still comes is taken."""
 
-    def _begin_anew(self) -> None:
+    def _forget(self) -> None:
         self._lock = threading.Lock()  # a thread that had it is not here
         self._give_up()
 
@@ -191,7 +195,7 @@ class BlockingClient(Client, Closing):
 
 class AsyncClient(Client):
     """
-    A client for ``asyncio``, of the event loop that it is first used in. Tasks take turns.
+    A client for ``asyncio``, of one event loop at a time. Tasks take turns.
 
     Args:
         terms: What it was told when it was made.
@@ -200,6 +204,7 @@ class AsyncClient(Client):
     def __init__(self, terms: Terms) -> None:
         super().__init__(terms)
         self._lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def info(self) -> PolicyInfo:
@@ -227,6 +232,7 @@ class AsyncClient(Client):
     async def aclose(self) -> None:
         """Hang up, also on a call that is under way. Closing twice is no error."""
         self._is_closed = True
+        self._enter_loop()
         if self._lock.locked():
             self._cut()
         await self._leave()
@@ -243,8 +249,21 @@ class AsyncClient(Client):
     ) -> None:
         await self.aclose()
 
-    def _begin_anew(self) -> None:
+    def _forget(self) -> None:
         self._lock = asyncio.Lock()
+
+    def _enter_loop(self) -> None:
+        """Forget what belongs to an event loop that ran before this one."""
+        before, self._loop = self._loop, asyncio.get_running_loop()
+        if before in (None, self._loop):
+            return
+        if before.is_running():
+            self._loop = before
+            raise PolicyError(
+                self._terms.policy,
+                "it is used in another event loop, which still runs: make a client for each",
+            )
+        self._forget()
 
     @abstractmethod
     async def _connected(self) -> PolicyInfo:
@@ -270,6 +289,7 @@ class AsyncClient(Client):
     async def _alone(self, deadline: Deadline, action: Callable[[], Awaitable[_Result]]) -> _Result:
         """Do *action* when it is our turn; give the connection up if it is not done whole."""
         self._require_open()
+        self._enter_loop()
         stage = Stage.TURN
 
         async def do() -> _Result:

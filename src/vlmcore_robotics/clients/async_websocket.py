@@ -25,8 +25,9 @@ class AsyncWebSocketPolicy(AsyncStreamClient[bytes, "bytes | str"]):
     """
     A `WebSocketPolicy` for ``asyncio``, with the same arguments and promises.
 
-    It belongs to the event loop that it is first used in. A call that is cancelled gives up the
-    connection. Connect before `info` is read, since a property cannot be awaited.
+    It is of one event loop at a time: in the next one, as of another ``asyncio.run``, it connects
+    anew. A call that is cancelled gives up the connection. Connect before `info` is read, since a
+    property cannot be awaited.
 
     Example:
         >>> import asyncio
