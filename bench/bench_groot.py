@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import multiprocessing
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +29,18 @@ from typing import Any
 
 import numpy as np
 import zmq
-from round_trips import CAMERAS, NAMES, STEPS, Sides, measure, observation, paired, robot, show
+from round_trips import (
+    CAMERAS,
+    NAMES,
+    STEPS,
+    Sides,
+    measure,
+    observation,
+    paired,
+    robot,
+    served,
+    show,
+)
 
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
@@ -94,7 +104,7 @@ def round_trips(seen: Observation, rounds: int, client: str | None) -> float:
     request = LAYOUT.request_from([seen], MODALITIES)
     frame = CODEC.encode_request(seen)
     with ExitStack() as stack:
-        port, echo = stack.enter_context(served())
+        port, echo = stack.enter_context(served(serve))
         ours = stack.enter_context(
             ZmqPolicy(f"localhost:{port}", embodiment=robot(), layout=LAYOUT)
         )
@@ -140,20 +150,6 @@ def asking(port: int) -> Iterator[Callable[[bytes], bytes]]:
             return bytes(socket.recv())
 
         yield ask
-
-
-@contextmanager
-def served() -> Iterator[tuple[int, int]]:
-    """Serve in another process; yield the ports of our server, and of one that is no policy."""
-    spawn = multiprocessing.get_context("spawn")
-    here, there = spawn.Pipe()
-    process = spawn.Process(target=serve, args=(there,), daemon=True)
-    process.start()
-    try:
-        yield here.recv()
-    finally:
-        process.terminate()
-        process.join()
 
 
 def serve(parent: Connection) -> None:

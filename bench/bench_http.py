@@ -19,19 +19,29 @@ sensor. ``--noise`` shows noise and nothing else, which is the worst case of JPE
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import statistics
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 
 import attrs
 import numpy as np
 from bench_openpi import layout
-from round_trips import CAMERAS, NAMES, STEPS, Sides, measure, observation, paired, robot, show
+from round_trips import (
+    CAMERAS,
+    NAMES,
+    STEPS,
+    Sides,
+    measure,
+    observation,
+    paired,
+    robot,
+    served,
+    show,
+)
 
 from vlmcore._arrays import UInt8Array
 from vlmcore.contracts.observation import Observation
@@ -92,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def round_trips(seen: Observation, rounds: int) -> tuple[float, float]:
     """Ask in turns; return how much longer JPEG takes than openpi, and the most memory."""
     with ExitStack() as stack:
-        http, openpi = stack.enter_context(served())
+        http, openpi = stack.enter_context(served(serve))
         asks: dict[str, Callable[[], object]] = {}
         for name, (encoding, content_type) in WAYS.items():
             client = HttpPolicy(
@@ -181,20 +191,6 @@ def picture(height: int, width: int, chance: np.random.Generator) -> UInt8Array:
         scene[inside] = colour * (0.7 + 0.3 * rows[inside, np.newaxis])
     noisy = scene + chance.normal(0, _SENSOR_SIGMA, scene.shape)
     return np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
-
-
-@contextmanager
-def served() -> Iterator[tuple[str, str]]:
-    """Serve in another process; yield where HTTP and openpi are."""
-    spawn = multiprocessing.get_context("spawn")
-    here, there = spawn.Pipe()
-    process = spawn.Process(target=serve, args=(there,), daemon=True)
-    process.start()
-    try:
-        yield here.recv()
-    finally:
-        process.terminate()
-        process.join()
 
 
 def serve(parent: Connection) -> None:

@@ -1,10 +1,11 @@
 """
 How long does an openpi server take to answer our client, and how long openpi-client?
 
-Both ask the same server of ours, which answers at once, with three cameras of uint8 frames. They
-are asked in turns, so that a busy moment hits both, after some rounds that warm up. Prints the
-best, the median and the middle half of each, and of the paired ratios. Apart from that, what it
-takes to write a request and to read an answer, without a socket. Without openpi-client, ours only.
+Both ask the same server of ours, which runs in a process of its own and answers at once, with three
+cameras of uint8 frames. They are asked in turns, so that a busy moment hits both, after some rounds
+that warm up. Prints the best, the median and the middle half of each, and of the paired ratios.
+Apart from that, what it takes to write a request and to read an answer, without a socket. Without
+openpi-client, ours only.
 
     python bench/bench_openpi.py --rounds 200
     python bench/bench_openpi.py --at-most 1.0
@@ -17,9 +18,21 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 
 import numpy as np
-from round_trips import CAMERAS, NAMES, STEPS, Sides, measure, observation, paired, robot, show
+from round_trips import (
+    CAMERAS,
+    NAMES,
+    STEPS,
+    Sides,
+    measure,
+    observation,
+    paired,
+    robot,
+    served,
+    show,
+)
 
 from vlmcore.contracts.actions import ActionChunk
 from vlmcore.contracts.observation import Observation
@@ -60,11 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def round_trips(seen: Observation, rounds: int) -> float:
     """Ask in turns; return how much longer we take, by the median of the paired ratios."""
-    info = PolicyInfo(name="bench", action_names=NAMES)
-    policy = ScriptedPolicy(lambda _: np.zeros((STEPS, len(NAMES))), info=info)
     with (
-        PolicyRuntime(policy) as runtime,
-        serve_in_thread(OpenPIServer(runtime, layout=layout(), port=0)) as url,
+        served(serve) as url,
         WebSocketPolicy(url, embodiment=robot(), layout=layout()) as ours,
     ):
         sides: Sides = {OURS: lambda: ours.infer(seen)}
@@ -79,6 +89,17 @@ def round_trips(seen: Observation, rounds: int) -> float:
         taken = measure(sides, rounds)
         show(taken, OURS, THEIRS)
     return paired(taken, OURS, THEIRS)
+
+
+def serve(parent: Connection) -> None:
+    info = PolicyInfo(name="bench", action_names=NAMES)
+    policy = ScriptedPolicy(lambda _: np.zeros((STEPS, len(NAMES))), info=info)
+    with (
+        PolicyRuntime(policy) as runtime,
+        serve_in_thread(OpenPIServer(runtime, layout=layout(), port=0)) as url,
+    ):
+        parent.send(url)
+        parent.poll(None)
 
 
 def parts(seen: Observation) -> Sides:

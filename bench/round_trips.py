@@ -1,10 +1,14 @@
-"""What the benchmarks of round trips share: a robot, what it sees, and how sides take turns."""
+"""What the benchmarks of round trips share: a robot, what it sees, a server, and turns."""
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +26,20 @@ CAMERAS = ("front", "left", "right")
 STEPS = 50
 
 Sides = dict[str, Callable[[], object]]
+
+
+@contextmanager
+def served(serve: Callable[[Connection], None]) -> Iterator[Any]:
+    """Serve in another process; yield what *serve* sends first, as where that is."""
+    spawn = multiprocessing.get_context("spawn")
+    here, there = spawn.Pipe()
+    process = spawn.Process(target=serve, args=(there,), daemon=True)
+    process.start()
+    try:
+        yield here.recv()
+    finally:
+        process.terminate()
+        process.join()
 
 
 def measure(sides: Sides, rounds: int) -> dict[str, list[float]]:
