@@ -9,9 +9,24 @@ from vlmcore.lab.artifacts import Artifact, ScoredSample
 from vlmcore.lab.comparing import Compared
 from vlmcore.lab.events import Sample
 from vlmcore.lab.statistics import Quantile, Summary
-from vlmcore.lab.totals import summaries, total
+from vlmcore.lab.totals import (
+    Goodput,
+    Objective,
+    goodput,
+    goodput_words,
+    objectives_of,
+    summaries,
+    total,
+)
 
-__all__ = ["artifact_figures", "comparison_lines", "figure_lines", "mean_quality"]
+__all__ = [
+    "artifact_figures",
+    "comparison_lines",
+    "figure_lines",
+    "goodput_figures",
+    "goodput_words",
+    "mean_quality",
+]
 
 _SHOWN = ("ttft/1", "tpot/1", "e2e/1", "prepare/1")
 
@@ -32,6 +47,7 @@ def mean_quality(samples: Sequence[ScoredSample]) -> dict[str, float | None]:
 def artifact_figures(artifact: Artifact) -> list[dict[str, Any]]:
     """Make figures of each target and case of a run, as plain values of JSON."""
     made, cases = [], [case["name"] for case in artifact.start.suite["cases"]]
+    goals = objectives_of(artifact.start.plan.goals)
     for target in artifact.start.identity.targets:
         scored = [each for each in artifact.samples if each.sample.target == target.name]
         samples = [each.sample for each in scored]
@@ -46,6 +62,7 @@ def artifact_figures(artifact: Artifact) -> list[dict[str, Any]]:
                 "tokens_per_s": whole.token_rate.value,
                 "requests_per_s": whole.request_rate.value,
                 "prompt_cache": whole.cache.value,
+                "goodput": goodput_figures(goodput(samples, goals) if goals else None, goals),
                 "cases": {
                     case: {
                         "quality": quality[case],
@@ -61,6 +78,19 @@ def artifact_figures(artifact: Artifact) -> list[dict[str, Any]]:
             }
         )
     return made
+
+
+def goodput_figures(good: Goodput | None, goals: Sequence[Objective]) -> dict[str, Any] | None:
+    """Make figures of the requests that kept all goals; ``None`` where there are none."""
+    if good is None:
+        return None
+    return {
+        "goals": {each.metric: each.bound for each in goals},
+        "good": good.good,
+        "requests": good.requests,
+        "requests_per_s": good.rate.value,
+        "missed": {each.metric: count for each, count in zip(goals, good.missed, strict=True)},
+    }
 
 
 def _figures(summary: Summary) -> dict[str, Any]:
@@ -92,6 +122,10 @@ def figure_lines(artifact: Artifact) -> Iterator[str]:
             yield f"  {case}: {said}, {', '.join(times)}"
         rate = figures["tokens_per_s"]
         yield f"  tokens a second, pooled: {'unknown' if rate is None else f'{rate:.1f}'}"
+        if figures["goodput"] is not None:
+            goals = objectives_of(artifact.start.plan.goals)
+            samples = [s.sample for s in artifact.samples if s.sample.target == figures["target"]]
+            yield f"  {goodput_words(goodput(samples, goals), goals)}"
         if figures["prompt_cache"] == "unknown":
             yield "  cache state unknown: nobody told how many tokens of the prompts were kept"
 

@@ -4,55 +4,27 @@ from __future__ import annotations
 
 import argparse
 import functools
-import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from vlmcore._closing import Closing
-from vlmcore.cli._interrupts import stopped_by_interrupt
-from vlmcore.cli._lab_tables import (
-    artifact_figures,
-    comparison_lines,
-    figure_lines,
-    mean_quality,
-)
+from vlmcore.cli._lab_comparing import add_compare
+from vlmcore.cli._lab_measuring import CODES, code_of, measured_plans
+from vlmcore.cli._lab_sweeping import add_sweep
+from vlmcore.cli._lab_tables import artifact_figures, figure_lines, mean_quality
 from vlmcore.cli._lab_words import TARGET_HELP, add_plan_words, choice_of, plan_of
 from vlmcore.cli._loading import LoadPredictor
-from vlmcore.cli._status_line import StatusLine
 from vlmcore.cli.commands import ExitCode, Terminal, add_parser
-from vlmcore.errors import ArtifactTamperedError, ContractError, InputMismatchError
-from vlmcore.lab.artifacts import Artifact, Ending, ScoredSample
-from vlmcore.lab.comparing import compare_targets, compared_document
-from vlmcore.lab.matching import WHAT
-from vlmcore.lab.measuring import Measured, measure_suite
-from vlmcore.lab.opening import TargetChoice
+from vlmcore.errors import ArtifactTamperedError, ContractError
 from vlmcore.lab.recovery import finish_journal
 from vlmcore.lab.reporting import write_report
-from vlmcore.lab.suite_files import read_suite
-from vlmcore.lab.verdicts import Rules, Verdict
 from vlmcore.lab.verifying import read_artifact, verify_artifact
 
 __all__ = ["add_command"]
 
-_BASELINE, _CANDIDATE = "baseline", "candidate"
-_CODES = (
-    ExitCode.DONE,
-    ExitCode.INCOMPLETE,
-    ExitCode.USAGE,
-    ExitCode.GATE,
-    ExitCode.NO_PACKAGE,
-    ExitCode.INTERRUPTED,
-)
 _RUN = """
 A suite is a .json or .toml file of cases: an image or a video, a prompt, and what is expected of
 the answer. Every request is kept as it comes, and what was kept of a run that was killed becomes an
 artifact with 'vlmcore lab recover'. Nothing in an artifact can be edited without 'vlmcore lab
 verify' finding it.
-"""
-_COMPARE = """
-Both are asked every case in turn, as ABBA, so that a machine that gets warm gets warm for both. A
-speed-up counts only where no case lost quality and no answer differs that must be the same.
 """
 
 
@@ -71,7 +43,7 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
         work=functools.partial(_run, load=load),
         summary="ask one target every case of a suite, and write the evidence",
         epilog=_RUN,
-        codes=_CODES,
+        codes=CODES,
         words=("SUITE",),
         incomplete="the model could not be loaded, requests failed, or the run was ended early",
         no_model="a case is below --min-quality",
@@ -83,7 +55,8 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
         "--min-quality", type=float, metavar="Q", help="lowest mean score of each case, 0 to 1"
     )
     add_plan_words(run, runs=5)
-    _add_compare(inner, load)
+    add_compare(inner, load)
+    add_sweep(inner, load)
     _add_verify(inner)
     report = add_parser(
         inner,
@@ -106,44 +79,6 @@ def add_command(commands: Any, *, load: LoadPredictor) -> None:
     recover.add_argument("journal", metavar="JOURNAL", help="a .journal file")
 
 
-def _add_compare(inner: Any, load: LoadPredictor) -> None:
-    compare = add_parser(
-        inner,
-        "compare",
-        work=functools.partial(_compare, load=load),
-        summary="ask two targets in turn, and judge whether one may replace the other",
-        epilog=_COMPARE,
-        codes=_CODES,
-        words=("SUITE",),
-        done="a win, or nothing that is known to be worse",
-        incomplete="a model could not be loaded, requests failed, or the run was ended early",
-        no_model="a regression, or invalid output",
-        interrupted="stopped with Ctrl-C; the artifact holds what was measured",
-    )
-    compare.add_argument("suite", metavar="SUITE", help="a .json or .toml file, or an artifact")
-    compare.add_argument("--baseline", default="", metavar="TARGET", help=f"today's: {TARGET_HELP}")
-    compare.add_argument("--candidate", default="", metavar="TARGET", help="what may replace it")
-    compare.add_argument(
-        "--exact", action="append", default=[], metavar="CASE", help="its answers must be the same"
-    )
-    compare.add_argument(
-        "--margin",
-        type=float,
-        default=Rules().margin,
-        metavar="SHARE",
-        help="how much faster or slower counts (default: %(default)s)",
-    )
-    compare.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        choices=WHAT,
-        metavar="WHAT",
-        help=f"what was changed on purpose: {', '.join(WHAT)}",
-    )
-    add_plan_words(compare, runs=10)
-
-
 def _add_verify(inner: Any) -> None:
     verify = add_parser(
         inner,
@@ -158,30 +93,12 @@ def _add_verify(inner: Any) -> None:
     verify.add_argument("--json", action="store_true", help="as a JSON object a line")
 
 
-class _Progress(Closing):
-    """Tells of a run while it is made."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._line = StatusLine(quiet=quiet)
-        self._began_s = time.monotonic()
-        self._failed = 0
-
-    def __call__(self, scored: ScoredSample, /, *, done: int, planned: int) -> None:
-        self._failed += scored.sample.failure is not None
-        left_s = (time.monotonic() - self._began_s) / done * (planned - done)
-        failed = f", {self._failed} failed" if self._failed else ""
-        self._line.write(f"measuring: {done} of {planned}, {left_s:.0f} s left{failed}")
-
-    def close(self) -> None:
-        self._line.close()
-
-
 def _run(arguments: argparse.Namespace, terminal: Terminal, *, load: LoadPredictor) -> ExitCode:
     least = arguments.min_quality
     if least is not None and not 0 <= least <= 1:
         raise ContractError("--min-quality", f"got {least:g}, expected 0 to 1")
     choice = choice_of(arguments.target, name="target", option="--target")
-    measured = _measured(arguments, terminal, [choice], load)
+    (measured,) = measured_plans(arguments, terminal, [choice], [plan_of(arguments)], load)
     artifact = read_artifact(measured.path)
     below = [
         case
@@ -202,87 +119,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal, *, load: LoadPredict
             terminal.line(line)
     for case in below:
         terminal.complain(f"vlmcore: case {case!r} is below --min-quality {least:g}")
-    return _code(measured, artifact, ExitCode.GATE if below else ExitCode.DONE)
-
-
-def _compare(arguments: argparse.Namespace, terminal: Terminal, *, load: LoadPredictor) -> ExitCode:
-    try:
-        rules = Rules(margin=arguments.margin, exact=tuple(arguments.exact))
-    except ContractError as error:
-        raise ContractError(f"--{error.field.partition('[')[0]}", error.problem) from None
-    choices = [
-        choice_of(getattr(arguments, name), name=name, option=f"--{name}")
-        for name in (_BASELINE, _CANDIDATE)
-        if getattr(arguments, name)
-    ]
-    if len(choices) < 2:
-        raise ContractError("--candidate", "expected --baseline TARGET and --candidate TARGET")
-    measured = _measured(arguments, terminal, choices, load)
-    artifact = read_artifact(measured.path)
-    try:
-        compared = compare_targets(
-            artifact, targets=(_BASELINE, _CANDIDATE), rules=rules, allowing=arguments.allow
-        )
-    except InputMismatchError as error:
-        terminal.complain(f"vlmcore: {error}")
-        return ExitCode.INCOMPLETE
-    if arguments.json:
-        said = {"artifact": str(measured.path), "ended": measured.ended.value}
-        terminal.document({**said, **compared_document(compared)})
-    else:
-        for line in (
-            *figure_lines(artifact),
-            *comparison_lines(compared, [each.sample for each in artifact.samples]),
-        ):
-            terminal.line(line)
-    bad = compared.judgement.verdict in {Verdict.REGRESSION, Verdict.INVALID_OUTPUT}
-    return _code(measured, artifact, ExitCode.GATE if bad else ExitCode.DONE)
-
-
-def _measured(
-    arguments: argparse.Namespace,
-    terminal: Terminal,
-    choices: Sequence[TargetChoice],
-    load: LoadPredictor,
-) -> Measured:
-    plan, suite = plan_of(arguments), read_suite(arguments.suite)
-    folder = Path(arguments.output)
-    if not folder.is_dir():
-        raise ContractError("--output", f"got {arguments.output!r:.200}, expected a folder")
-
-    def tell_of_stop() -> None:
-        terminal.note("stopping after what is being answered; Ctrl-C again stops at once")
-
-    with (
-        _Progress(quiet=arguments.quiet) as progress,
-        stopped_by_interrupt(tell_of_stop) as stop,
-    ):
-        measured = measure_suite(
-            suite,
-            choices,
-            plan,
-            folder=folder,
-            label=arguments.label or _label(suite.name),
-            progress=progress,
-            stop=stop,
-            load=load,
-        )
-    terminal.note(f"wrote {measured.path}")
-    return measured
-
-
-def _label(name: str) -> str:
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
-    return plain.strip("-._")[:60] or "run"
-
-
-def _code(measured: Measured, artifact: Artifact, otherwise: ExitCode) -> ExitCode:
-    if measured.ended is Ending.CANCELLED:
-        return ExitCode.INTERRUPTED
-    failed = any(each.sample.failure is not None for each in artifact.samples)
-    if otherwise is ExitCode.DONE and (failed or measured.ended is not Ending.COMPLETE):
-        return ExitCode.INCOMPLETE
-    return otherwise
+    return code_of([artifact], ExitCode.GATE if below else ExitCode.DONE)
 
 
 def _verify(arguments: argparse.Namespace, terminal: Terminal) -> ExitCode:

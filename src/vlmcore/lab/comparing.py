@@ -1,8 +1,8 @@
-"""Two targets of one run, held against each other: were they given the same, and who won."""
+"""Two targets held against each other: were they given the same, and who won."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import attrs
@@ -14,13 +14,13 @@ from vlmcore.lab.matching import require_same_inputs
 from vlmcore.lab.ratios import Comparison, Ratio
 from vlmcore.lab.verdicts import Judgement, Rules, SpeedFinding, judge
 
-__all__ = ["Compared", "compare_targets", "compared_document"]
+__all__ = ["Compared", "compare_runs", "compare_targets", "compared_document"]
 
 
 @attrs.frozen(kw_only=True)
 class Compared:
     """
-    What a run says of two of its targets.
+    What one run says of two of its targets, or two runs of a target each.
 
     Attributes:
         targets: The names of the baseline and of the other.
@@ -55,19 +55,59 @@ def compare_targets(
         InputMismatchError: If they were given different things that are not in *allowing*.
         ContractError: If the run has no such target, or an argument is not as described.
     """
-    not_told = require_same_inputs(
-        artifact.start, artifact.start, targets=targets, allowing=allowing
-    )
-    margins = {case["name"]: case.get("margin", 0.0) for case in artifact.start.suite["cases"]}
-    before, after = (
-        [_graded(scored) for scored in artifact.samples if scored.sample.target == name]
-        for name in targets
-    )
-    if not before or not after:
+    return _compared(artifact, artifact, targets=targets, rules=rules, allowing=allowing)
+
+
+def compare_runs(
+    before: Artifact,
+    after: Artifact,
+    *,
+    targets: tuple[str, str],
+    rules: Rules | None = None,
+    allowing: Collection[str] = (),
+) -> Compared:
+    """
+    Judge the answers of a target that was measured in a run of its own.
+
+    What was measured in two runs was not measured in turn, and none of it is paired: no metric is
+    faster or slower by it. Answers that got worse, or changed where they must not, are found.
+
+    Args:
+        before: The evidence of the baseline, verified.
+        after: That of the one that may replace it.
+        targets: Their names, each in its run.
+        rules: How the verdict is reached.
+        allowing: What was changed on purpose, of `vlmcore.lab.matching.WHAT`.
+
+    Raises:
+        InputMismatchError: If they were given different things that are not in *allowing*.
+        ContractError: If a run has no such target, or an argument is not as described.
+    """
+    beyond = 1 + max((each.sample.block for each in before.samples), default=0)
+    moved = [
+        attrs.evolve(each, sample=attrs.evolve(each.sample, block=each.sample.block + beyond))
+        for each in after.samples
+    ]
+    apart = attrs.evolve(after, samples=moved)
+    return _compared(before, apart, targets=targets, rules=rules, allowing=allowing)
+
+
+def _compared(
+    before: Artifact,
+    after: Artifact,
+    *,
+    targets: tuple[str, str],
+    rules: Rules | None,
+    allowing: Collection[str],
+) -> Compared:
+    not_told = require_same_inputs(before.start, after.start, targets=targets, allowing=allowing)
+    margins = {case["name"]: case.get("margin", 0.0) for case in before.start.suite["cases"]}
+    graded = _graded(before.samples, targets[0]), _graded(after.samples, targets[1])
+    if not all(graded):
         raise ContractError("artifact", "has no measured request of one of the two targets")
     return Compared(
         targets=targets,
-        judgement=judge(before, after, margins=margins, rules=rules),
+        judgement=judge(*graded, margins=margins, rules=rules),
         not_told=not_told,
         allowed=tuple(allowing),
     )
@@ -98,9 +138,12 @@ def compared_document(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _graded(scored: ScoredSample) -> Graded:
-    quality = None if scored.score is None else scored.score.value
-    return Graded(sample=scored.sample, quality=quality)
+def _graded(scored: Sequence[ScoredSample], target: str) -> list[Graded]:
+    return [
+        Graded(sample=each.sample, quality=None if each.score is None else each.score.value)
+        for each in scored
+        if each.sample.target == target
+    ]
 
 
 def _speed(finding: SpeedFinding) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from vlmcore.contracts.shapes import Field, Number, Record, Text, Whole
 from vlmcore.lab.schedules import Arrivals
 from vlmcore.limits import SampleLimits, require_at_most
 
-__all__ = ["ClosedLoop", "Load", "OpenLoop", "load_document", "load_from"]
+__all__ = ["ClosedLoop", "Load", "OpenLoop", "load_document", "load_from", "load_words"]
 
 _MOST = SampleLimits().max_requests
 _KIND = "kind"
@@ -101,6 +101,21 @@ def load_document(load: Load) -> dict[str, Any]:
         case OpenLoop():
             rate, arrivals = load.rate_per_s, load.arrivals.value
             return {_KIND: "open", "rate_per_s": rate, "arrivals": arrivals}
+
+
+def load_words(load: Load) -> str:
+    """
+    Say a load in a few words.
+
+    Example:
+        >>> load_words(ClosedLoop(clients=8)), load_words(OpenLoop(rate_per_s=2.5))
+        ('8 clients', '2.5 requests a second, poisson')
+    """
+    match load:
+        case ClosedLoop():
+            return "one request at a time" if load.clients == 1 else f"{load.clients} clients"
+        case OpenLoop():
+            return f"{load.rate_per_s:g} requests a second, {load.arrivals.value}"
 
 
 def load_from(value: Any) -> Load:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-__all__ = ["CaseFigures", "Interval", "RunFigures", "Shown", "TargetFigures"]
+__all__ = ["CaseFigures", "Interval", "RunFigures", "Shown", "Swept", "TargetFigures"]
 
 
 @attrs.frozen(kw_only=True)
@@ -59,6 +59,7 @@ class TargetFigures:
         facts: What it is: a title and a value for each fact.
         tokens_per_s: The pooled rate, in words.
         cache: What is known of prompts that were kept, in words.
+        goodput: How many requests kept the goals of the plan, in words; empty without goals.
         cases: Its cases, in the order of the suite.
     """
 
@@ -66,6 +67,7 @@ class TargetFigures:
     facts: tuple[tuple[str, str], ...]
     tokens_per_s: str
     cache: str
+    goodput: str
     cases: tuple[CaseFigures, ...]
 
 
@@ -133,3 +135,19 @@ class RunFigures:
     changed: tuple[tuple[str, str, str], ...] = ()
     intervals: tuple[Interval, ...] = ()
     fidelity: tuple[tuple[str, str], ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Swept:
+    """
+    Runs of one target that differ in nothing but their loads.
+
+    Attributes:
+        title: The suite and the target.
+        metrics: The formulas whose times are compared.
+        rows: Of each load: the words of each column.
+    """
+
+    title: str
+    metrics: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]

@@ -13,7 +13,7 @@ from vlmcore.lab.artifacts import Artifact, ScoredSample
 from vlmcore.lab.comparing import Compared, compare_targets
 from vlmcore.lab.events import Sample
 from vlmcore.lab.gates import are_same_answers
-from vlmcore.lab.loads import ClosedLoop
+from vlmcore.lab.loads import load_words
 from vlmcore.lab.ratios import Ratio
 from vlmcore.lab.report_contents import (
     CaseFigures,
@@ -24,7 +24,14 @@ from vlmcore.lab.report_contents import (
 )
 from vlmcore.lab.run_plans import RunPlan
 from vlmcore.lab.statistics import Quantile
-from vlmcore.lab.totals import CacheState, summaries, total
+from vlmcore.lab.totals import (
+    CacheState,
+    goodput,
+    goodput_words,
+    objectives_of,
+    summaries,
+    total,
+)
 from vlmcore.lab.verdicts import Verdict
 from vlmcore.lab.verifying import Verification
 
@@ -68,15 +75,10 @@ def figures_of(verified: Verification) -> RunFigures:
 
 
 def _plan_words(plan: RunPlan) -> str:
-    load = plan.load
-    if isinstance(load, ClosedLoop):
-        asked = "one request at a time" if load.clients == 1 else f"{load.clients} clients"
-    else:
-        asked = f"{load.rate_per_s:g} requests a second, {load.arrivals.value}"
     generation = ", ".join(f"{key} {value}" for key, value in plan.generation.items())
     return (
         f"{plan.runs_per_case} runs of each case after {plan.warm_ups_per_case} to warm up; "
-        f"{asked}; cache {plan.cache.value}; {generation}"
+        f"{load_words(plan.load)}; cache {plan.cache.value}; {generation}"
     )
 
 
@@ -178,7 +180,8 @@ def _target(artifact: Artifact, name: str) -> TargetFigures:
         "server version": None if target.server is None else target.server.version,
         **dict(_flat(target.options)),
     }
-    rate = whole.token_rate
+    rate, goals = whole.token_rate, objectives_of(artifact.start.plan.goals)
+    good = goodput([each.sample for each in scored], goals) if goals else None
     cases = [str(case["name"]) for case in artifact.start.suite["cases"]]
     return TargetFigures(
         name=name,
@@ -189,6 +192,7 @@ def _target(artifact: Artifact, name: str) -> TargetFigures:
             if whole.cache is CacheState.UNKNOWN
             else f"kept prompts: {whole.cache.value}"
         ),
+        goodput="" if good is None else goodput_words(good, goals),
         cases=tuple(
             _case(case, [each for each in scored if each.sample.case == case]) for case in cases
         ),

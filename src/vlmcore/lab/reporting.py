@@ -10,6 +10,8 @@ from vlmcore._optional import optional_dependency
 from vlmcore._whole_files import write_whole
 from vlmcore.errors import ContractError
 from vlmcore.lab.report_figures import figures_of
+from vlmcore.lab.report_sweeps import sweeps_of
+from vlmcore.lab.sweeps import loaded_run
 from vlmcore.lab.verifying import verify_artifact
 
 __all__ = ["report_html", "write_report"]
@@ -35,8 +37,15 @@ def report_html(paths: Sequence[str | os.PathLike[str]], *, title: str = "Speed 
         raise ContractError("artifacts", f"got {len(paths)}, expected 1 to {_MOST}")
     with optional_dependency("lab", "jinja2"):
         from vlmcore.lab._report_page import report_page  # noqa: PLC0415 - the door
-    runs = [figures_of(verify_artifact(path)) for path in paths]
-    return report_page(runs, title=title, version=vlmcore.__version__)
+    runs, swept = [], []
+    for path in paths:  # one at a time: only its figures are kept
+        verified = verify_artifact(path)
+        runs.append(figures_of(verified))
+        artifact = verified.require_sound()
+        if len(artifact.start.identity.targets) == 1:
+            swept.append(loaded_run(artifact))
+    sweeps = sweeps_of(swept)
+    return report_page(runs, sweeps, title=title, version=vlmcore.__version__)
 
 
 def write_report(

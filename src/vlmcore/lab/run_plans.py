@@ -46,7 +46,8 @@ class RunPlan:
         retries: How often a request that failed was to be asked again.
         deadline_s: When a request was given up, all of it together.
         max_failures: How many failed requests ended the run; ``None`` if it went on regardless.
-        goals: What a request should keep to, as ``{"ttft_ms": 200}``.
+        goals: What a request should keep to, by the names of formulas, as ``{"ttft/1": 200}``: see
+            `vlmcore.lab.totals.objectives_of`.
 
     Raises:
         ContractError: If a field is not as described.

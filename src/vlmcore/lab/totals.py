@@ -6,6 +6,7 @@ import enum
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -13,7 +14,7 @@ from vlmcore._arguments import require_kind
 from vlmcore._arrays import require_positive
 from vlmcore.errors import ContractError
 from vlmcore.lab.events import FailureKind, Sample
-from vlmcore.lab.metrics import Reading, find_metric, measure, require_measured
+from vlmcore.lab.metrics import METRICS, Reading, find_metric, measure, require_measured
 from vlmcore.lab.statistics import Summary, summary
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "Objective",
     "Totals",
     "goodput",
+    "goodput_words",
+    "objectives_of",
     "summaries",
     "total",
 ]
@@ -174,6 +177,39 @@ def goodput(samples: Sequence[Sample], objectives: Sequence[Objective]) -> Goodp
         missed=tuple(len(samples) - sum(each) for each in zip(*kept, strict=True))
         or (0,) * len(objectives),
     )
+
+
+def objectives_of(goals: Mapping[str, Any]) -> tuple[Objective, ...]:
+    """
+    Read the goals of a plan; what is no formula, or has no bound above 0, is none that is known.
+
+    Example:
+        >>> objectives_of({"ttft/1": 200, "happiness/1": 1})
+        (Objective(metric='ttft/1', bound=200),)
+    """
+    return tuple(
+        Objective(metric=metric, bound=bound)
+        for metric, bound in goals.items()
+        if metric in METRICS and type(bound) in {int, float} and bound > 0
+    )
+
+
+def goodput_words(good: Goodput, objectives: Sequence[Objective]) -> str:
+    """
+    Say in a line how many requests kept all objectives, and how many missed each.
+
+    Example:
+        >>> goals = objectives_of({"ttft/1": 200})
+        >>> goodput_words(goodput([], goals), goals)
+        'good: 0 of 0 requests; ttft/1 of at most 200 ms missed by 0'
+    """
+    missed = (
+        f"{each.metric} of at {'most' if find_metric(each.metric).is_time else 'least'} "
+        f"{each.bound:g} {find_metric(each.metric).unit} missed by {count}"
+        for each, count in zip(objectives, good.missed, strict=True)
+    )
+    rate = "" if good.rate.value is None else f", {good.rate.value:.2f} a second"
+    return f"good: {good.good} of {good.requests} requests{rate}; {', '.join(missed)}"
 
 
 def summaries(samples: Sequence[Sample], metric: str) -> Mapping[str, Summary]:
