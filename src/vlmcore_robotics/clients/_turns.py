@@ -18,7 +18,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from vlmcore._closing import Closing
 from vlmcore._net.deadline import Deadline
@@ -68,6 +68,12 @@ class Client(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._terms.endpoint.origin!r})"
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(
+            f"{name} has a connection, which cannot be copied: make one in each process or place"
+        )
 
     @property
     def endpoint(self) -> Endpoint:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -124,6 +126,19 @@ def test_closing_twice_or_unused_is_no_error_and_calls_are_refused_afterwards(
     for call in (lambda: policy.infer(SEEN), policy.connect, policy.reset):
         with pytest.raises(PolicyError, match="this policy is closed: make it again"):
             call()
+
+
+@every
+@pytest.mark.parametrize("taken", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_client_that_cannot_be_copied_says_what_to_do(
+    remote: Make, protocol: Protocol, taken: Callable[[Any], object]
+) -> None:
+    """
+    Processes that are not forked are sent their arguments so; a shallow copy shared the connection.
+    """
+    policy = remote(f"{protocol.scheme}://127.0.0.1:1", protocol=protocol)
+    with pytest.raises(TypeError, match="make one in each process"):
+        taken(policy.policy)
 
 
 @every
