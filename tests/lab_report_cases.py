@@ -10,6 +10,7 @@ from vlmcore.lab.artifact_files import artifact_bytes, artifact_name
 from vlmcore.lab.artifacts import Artifact, Ending, ScoredSample
 from vlmcore.lab.events import Chunk, Sample, TokenSource, Usage
 from vlmcore.lab.inputs import Input
+from vlmcore.lab.loads import ClosedLoop
 from vlmcore.lab.scoring.scores import Score
 
 MS = 1_000_000
@@ -67,3 +68,14 @@ def two(times: float, **fields: Any) -> Artifact:
         for case in ("dog", "cat")
     ]
     return artifact(samples, "old", "new", **fields)
+
+
+def loaded(clients: int, *, dog: float, cat: float, blocks: int = 5, **plan: Any) -> Artifact:
+    """Measure a target under a load; both cases take as long as is said, in milliseconds."""
+    samples = [
+        sample(case, "mine", block, ms)
+        for block in range(blocks)
+        for case, ms in (("dog", dog), ("cat", cat))
+    ]
+    known: dict[str, Any] = {"load": ClosedLoop(clients=clients), "goals": {"ttft/1": 20}}
+    return artifact(samples, "mine", plan=artifact_cases.plan(**known | plan))

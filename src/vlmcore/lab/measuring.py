@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from vlmcore.lab.inputs import Input
 from vlmcore.lab.journal import Journal
 from vlmcore.lab.opening import OpenedTarget, TargetChoice, open_target
 from vlmcore.lab.package_facts import find_package, find_versions
-from vlmcore.lab.preparing import input_of
+from vlmcore.lab.preparing import input_of, shown_at
 from vlmcore.lab.run_plans import CacheMode, RunPlan
 from vlmcore.lab.running import Runner, RunProgress, RunTarget
 from vlmcore.lab.suite_documents import suite_document
@@ -109,16 +109,22 @@ def measure_suite(
                 load=load,
             )
             opened.append(stack.enter_context(target))
+        edges = {choice.name: choice.longest_edge_px for choice in choices}
         start = RunStart(
             label=label,
             created_at=_now(),
             identity=_identity(opened),
             suite=suite_document(suite),
             plan=plan,
-            inputs=tuple(_inputs(suite, opened)),
+            inputs=tuple(_inputs(suite, opened, edges)),
         )
         asked = [
-            RunTarget(name=each.facts.name, asker=each.asker, options=each.generation)
+            RunTarget(
+                name=each.facts.name,
+                asker=each.asker,
+                options=each.generation,
+                longest_edge_px=edges[each.facts.name],
+            )
             for each in opened
         ]
         runner = Runner(suite, plan, asked, stop=stop, progress=progress)
@@ -161,8 +167,11 @@ def _identity(opened: Sequence[OpenedTarget]) -> Identity:
     )
 
 
-def _inputs(suite: Suite, opened: Sequence[OpenedTarget]) -> Iterator[Input]:
+def _inputs(
+    suite: Suite, opened: Sequence[OpenedTarget], edges: Mapping[str, int | None]
+) -> Iterator[Input]:
     """Look at each image once for each target, one at a time: none is kept."""
     for case in suite.cases:
         for each in opened:
-            yield input_of(suite, case, target=each.facts.name, rules=each.rules)
+            name = each.facts.name
+            yield input_of(suite, shown_at(case, edges[name]), target=name, rules=each.rules)

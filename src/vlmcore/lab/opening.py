@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from vlmcore._arrays import require_count
 from vlmcore._closing import Closing
 from vlmcore._copying import thawed, through_constructor
 from vlmcore._json_values import frozen_object
@@ -20,6 +21,7 @@ from vlmcore.lab.checkpoint_files import find_checkpoint
 from vlmcore.lab.redacting import address_without_secrets
 from vlmcore.lab.server_facts import server_of
 from vlmcore.lab.targets import Checkpoint, Target, TargetKind
+from vlmcore.limits import SuiteLimits, require_at_most
 from vlmcore.media.formats import ImageFormat
 from vlmcore.secrets import Secret
 from vlmcore.vlm.generation import GenerationCache, GenerationOptions, MatmulPrecision
@@ -38,6 +40,8 @@ _ANSWERING: Mapping[str, Mapping[str, Any]] = {
     "prompt_lookup": {"true": True, "false": False},
 }
 _SENDING = ("picture_format", "picture_quality")
+_SHOWING = ("longest_edge_px",)
+_DIGITS = 10  # of a number that is read at all
 
 
 @attrs.frozen(kw_only=True)
@@ -52,10 +56,11 @@ class TargetChoice:
         options: What is set otherwise than usual: of a model in this process how it is loaded, as
             ``{"dtype": "float32", "decoding": "compiled"}``, and ``cache``, ``matmul_precision``
             and ``prompt_lookup``; of one behind a server ``picture_format`` and
-            ``picture_quality``.
+            ``picture_quality``. Of both ``longest_edge_px``, where pictures are shown smaller than
+            cases say.
 
     Raises:
-        ContractError: If an option is of neither kind.
+        ContractError: If an option is of neither kind, or a size is not one.
 
     Example:
         >>> TargetChoice.of("embedded,dtype=float32", name="today").options["dtype"]
@@ -68,11 +73,14 @@ class TargetChoice:
 
     def __attrs_post_init__(self) -> None:
         object.__setattr__(self, "options", frozen_object(self.options, field="options"))
-        known = _SENDING if self.is_served else (*_LOADING, *_ANSWERING)
+        known = *(_SENDING if self.is_served else (*_LOADING, *_ANSWERING)), *_SHOWING
         for option in self.options:
             if option not in known:
                 problem = f"got {option!r:.80} of {self.model!r:.80}, expected one of "
                 raise ContractError("options", problem + ", ".join(known))
+        if self.longest_edge_px is not None:
+            require_count(longest_edge_px=self.longest_edge_px)
+            require_at_most("max_edge_px", self.longest_edge_px, SuiteLimits().max_edge_px)
 
     __reduce__ = through_constructor
 
@@ -93,6 +101,16 @@ class TargetChoice:
                 raise ContractError("target", f"got {word!r:.80}, {expected}")
             options[option] = value
         return cls(name=name, model=model, options=options)
+
+    @property
+    def longest_edge_px(self) -> int | None:
+        """How long an edge of a picture is shown at most; ``None`` for what cases say."""
+        word = self.options.get("longest_edge_px")
+        if word is None:
+            return None
+        if not (word.isascii() and word.isdecimal() and len(word) < _DIGITS):
+            raise ContractError("longest_edge_px", f"got {word!r:.80}, expected a number of pixels")
+        return int(word)
 
     @property
     def is_served(self) -> bool:

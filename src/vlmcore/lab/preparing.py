@@ -16,7 +16,19 @@ from vlmcore.media.video import open_video, sample_video
 from vlmcore.vlm.prompt import Prompt
 from vlmcore.vlm.remote.pictures import PictureRules
 
-__all__ = ["input_of", "prompt_of"]
+__all__ = ["input_of", "prompt_of", "shown_at"]
+
+
+def shown_at(case: Case, longest_edge_px: int | None) -> Case:
+    """
+    Give the case with its pictures as small as a target is shown them, if that is smaller.
+
+    Args:
+        case: A case of a suite.
+        longest_edge_px: What the target is shown at most; ``None`` for what the case says.
+    """
+    edges = [edge for edge in (case.longest_edge_px, longest_edge_px) if edge is not None]
+    return attrs.evolve(case, longest_edge_px=min(edges)) if edges else case
 
 
 def prompt_of(suite: Suite, case: Case, *, nonce: str = "") -> Prompt:

@@ -21,7 +21,7 @@ from vlmcore.lab.asking.requests import Asker, Request
 from vlmcore.lab.events import Phase, Sample
 from vlmcore.lab.journal import Journal
 from vlmcore.lab.loads import ClosedLoop, OpenLoop
-from vlmcore.lab.preparing import prompt_of
+from vlmcore.lab.preparing import prompt_of, shown_at
 from vlmcore.lab.run_plans import CacheMode, RunPlan
 from vlmcore.lab.schedules import Leg, arrivals_ns, measured_legs, nonce, warm_up_legs
 from vlmcore.lab.suites import Case, Suite
@@ -41,11 +41,14 @@ class RunTarget:
         name: As samples name it.
         asker: Asks it.
         options: What it changes of how answers are generated, as ``{"cache": ...}``.
+        longest_edge_px: How long an edge of a picture it is shown at most; ``None`` for what cases
+            say.
     """
 
     name: str
     asker: Asker
     options: GenerationOptions
+    longest_edge_px: int | None = None
 
 
 class RunProgress(Protocol):
@@ -168,8 +171,9 @@ class Runner:
         is_unique = self._plan.cache is CacheMode.UNIQUE
         before = nonce(self._plan.order_seed, self._requests) if is_unique else ""
         self._requests += 1
-        asked = self._cases[case]
-        options = self._targets[leg.target].options
+        target = self._targets[leg.target]
+        asked = shown_at(self._cases[case], target.longest_edge_px)
+        options = target.options
         if asked.max_new_tokens is not None:
             options = attrs.evolve(options, max_new_tokens=asked.max_new_tokens)
         return Request(

@@ -125,6 +125,23 @@ def test_a_candidate_that_answers_worse_is_invalid_however_fast(
     assert "invalid output: candidate against baseline" in out
 
 
+def test_a_target_may_be_shown_smaller_pictures(run: Any, suite: str, tmp_path: Path) -> None:
+    """
+    Which is another input, and compared only where that is meant.
+    """
+    words = ("--baseline", "embedded", "--candidate", "embedded,longest_edge_px=30", "--runs", "1")
+    code, _, complaints = run("lab", "compare", suite, "-o", str(tmp_path), *words)
+
+    assert 1 == code
+    assert "pixels" in complaints
+    (path,) = artifacts(tmp_path)
+    sizes = {(i.target, i.media[0].width_px) for i in read_artifact(path).start.inputs}
+    assert {("baseline", 60), ("candidate", 30)} == sizes
+    code, out, _ = run("lab", "compare", str(path), "--allow", "pixels")
+    assert 0 == code
+    assert "changed on purpose: pixels" in out
+
+
 def test_a_server_is_a_target_like_another(run: Any, suite: str, tmp_path: Path) -> None:
     """
     What it does not tell of itself is said to be unknown.

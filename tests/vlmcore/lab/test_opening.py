@@ -120,6 +120,11 @@ def test_a_server_that_tells_nothing_is_a_target_all_the_same() -> None:
         ("http://localhost:1#m,picture_quality=high", r"^picture_quality: got 'high'"),
         ("http://localhost:1", r"^target: got 'http://localhost:1', expected URL#model"),
         ("http://u:secret@localhost:1", r"^target: got 'http://localhost:1', expected URL#model"),
+        (
+            "embedded,longest_edge_px=big",
+            r"^longest_edge_px: got 'big', expected a number of pixels",
+        ),
+        ("http://localhost:1#m,longest_edge_px=0", r"^longest_edge_px: got 0"),
         ("anthropic:claude", r"^target: got 'anthropic:claude', expected URL#model or PROVIDER"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from lab_cases import colours
 from vlmcore.lab.inputs import pixels_sha256
-from vlmcore.lab.preparing import input_of, prompt_of
+from vlmcore.lab.preparing import input_of, prompt_of, shown_at
 from vlmcore.lab.scoring.keywords import KeywordEvaluator
 from vlmcore.lab.suites import Case, Suite
 from vlmcore.media.encoding import encode_png
@@ -127,3 +127,30 @@ def test_a_video_is_shown_at_even_steps(tmp_path: Path) -> None:
     assert 3 == media.frames == len(frames)
     assert {1} == {each.frames for each in frames}
     assert 3 == len({each.sent_sha256 for each in frames})
+
+
+@pytest.mark.parametrize(
+    ("case_px", "target_px", "shown_px"),
+    [(None, 20, 20), (40, 20, 20), (20, 40, 20), (20, None, 20)],
+)
+def test_a_target_is_shown_the_smaller_of_what_it_and_the_case_say(
+    tmp_path: Path, case_px: int | None, target_px: int | None, shown_px: int
+) -> None:
+    """
+    A target can be shown less than a case says, and never more.
+    """
+    suite = colours(tmp_path, "red", **({} if case_px is None else {"longest_edge_px": case_px}))
+    case = shown_at(suite.cases[0], target_px)
+
+    assert (shown_px * 2 // 3, shown_px) == pytest.approx(
+        prompt_of(suite, case).images[0].shape[:2], abs=1
+    )
+
+
+def test_a_case_without_sizes_is_shown_as_it_is(tmp_path: Path) -> None:
+    """
+    No target says anything, and no case does.
+    """
+    suite = colours(tmp_path, "red")
+
+    assert suite.cases[0] is shown_at(suite.cases[0], None)

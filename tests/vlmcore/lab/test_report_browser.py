@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab_report_cases import two, written
+from lab_report_cases import loaded, two, written
 from vlmcore.lab.reporting import report_html
 
 CHROMIUM = shutil.which("chromium") or ""
@@ -43,6 +43,7 @@ axe.run(document, {resultTypes: ["violations"]}).then(found => {
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     runs = [written(folder, two(times)) for times in (0.5, 1.0, 2.0)]
+    runs += [written(folder, loaded(clients, dog=9.0, cat=9.0 * clients)) for clients in (1, 8)]
     path = folder / "report.html"
     path.write_text(report_html(runs), encoding="utf-8")
     return path

@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from artifact_cases import media
 from lab_report_cases import SUITE, artifact, sample, two, written
 from vlmcore.errors import ArtifactError, ArtifactTamperedError, ContractError
 from vlmcore.lab.artifact_files import artifact_bytes, artifact_name
@@ -85,6 +86,28 @@ def test_targets_that_were_given_something_else_are_not_compared() -> None:
 
     assert ("open", "not comparable") == (run.kind, run.verdict)
     assert "prompts" in run.reasons[0]
+
+
+def test_smaller_pictures_that_were_declared_are_what_changed() -> None:
+    """
+    The page tells of them, and compares.
+    """
+    made = two(0.5)
+    identity = made.start.identity
+    small = attrs.evolve(identity.targets[1], options={"longest_edge_px": "448"})
+    inputs = [
+        attrs.evolve(each, media=[media(width_px=448 if each.target == "new" else 2048)])
+        for each in made.start.inputs
+    ]
+    start = attrs.evolve(
+        made.start,
+        identity=attrs.evolve(identity, targets=[identity.targets[0], small]),
+        inputs=inputs,
+    )
+    run = figures(attrs.evolve(made, start=start))
+
+    assert "win" == run.kind
+    assert ("longest edge px", "none", "448") in run.changed
 
 
 class _Page(HTMLParser):

@@ -6,35 +6,21 @@ from typing import Any
 
 import pytest
 
-import artifact_cases
-from lab_report_cases import artifact, sample, two
+from lab_report_cases import loaded, two
 from vlmcore.errors import ContractError, InputMismatchError
-from vlmcore.lab.artifacts import Artifact
-from vlmcore.lab.loads import ClosedLoop
 from vlmcore.lab.report_sweeps import sweeps_of
 from vlmcore.lab.sweeps import LoadedRun, group_sweeps, loaded_run, sweep_figures
 
 
-def measured(clients: int, *, dog: float, cat: float, blocks: int = 5, **plan: Any) -> Artifact:
-    """Measure a target under a load; both cases take as long as is said, in milliseconds."""
-    samples = [
-        sample(case, "mine", block, ms)
-        for block in range(blocks)
-        for case, ms in (("dog", dog), ("cat", cat))
-    ]
-    load = ClosedLoop(clients=clients)
-    return artifact(samples, "mine", plan=artifact_cases.plan(load=load, **plan))
-
-
-def loaded(clients: int, **fields: Any) -> LoadedRun:
-    return loaded_run(measured(clients, **fields))
+def summed(clients: int, **fields: Any) -> LoadedRun:
+    return loaded_run(loaded(clients, **fields))
 
 
 def test_cases_count_the_same_however_long_they_take() -> None:
     """
     One case that takes four times as long and one that takes as long as before: twice.
     """
-    rows = sweep_figures([loaded(1, dog=10.0, cat=900.0), loaded(8, dog=40.0, cat=900.0)])
+    rows = sweep_figures([summed(1, dog=10.0, cat=900.0), summed(8, dog=40.0, cat=900.0)])
 
     assert ["one request at a time", "8 clients"] == [row.load for row in rows]
     assert 1.0 == rows[0].times["ttft/1"].value
@@ -45,7 +31,7 @@ def test_there_is_no_ratio_where_a_case_has_no_median() -> None:
     """
     Four requests of it are too few, and the case is named.
     """
-    rows = sweep_figures([loaded(1, dog=9.0, cat=9.0), loaded(2, dog=9.0, cat=9.0, blocks=4)])
+    rows = sweep_figures([summed(1, dog=9.0, cat=9.0), summed(2, dog=9.0, cat=9.0, blocks=4)])
 
     reading = rows[1].times["e2e/1"]
     assert reading.value is None
@@ -57,8 +43,8 @@ def test_runs_that_differ_in_more_than_the_load_are_no_sweep() -> None:
     """
     A shorter answer under more load would look like a faster server.
     """
-    few = loaded(2, dog=9.0, cat=9.0, generation={"max_new_tokens": 5})
-    many = loaded(1, dog=9.0, cat=9.0)
+    few = summed(2, dog=9.0, cat=9.0, generation={"max_new_tokens": 5})
+    many = summed(1, dog=9.0, cat=9.0)
 
     with pytest.raises(InputMismatchError, match="generation"):
         sweep_figures([many, few])
@@ -69,7 +55,7 @@ def test_runs_under_one_load_are_no_sweep() -> None:
     """
     They are two runs of the same.
     """
-    run, other, more = (loaded(clients, dog=9.0, cat=9.0) for clients in (4, 4, 8))
+    run, other, more = (summed(clients, dog=9.0, cat=9.0) for clients in (4, 4, 8))
 
     assert [] == group_sweeps([run, other])
     assert [[run, other, more]] == group_sweeps([run, other, more])
@@ -95,8 +81,7 @@ def test_a_page_shows_loads_in_one_table() -> None:
     """
     With the requests that kept the goals of the plan.
     """
-    goals = {"ttft/1": 20}
-    runs = [loaded(1, dog=9.0, cat=19.0, goals=goals), loaded(8, dog=9.0, cat=76.0, goals=goals)]
+    runs = [summed(1, dog=9.0, cat=19.0), summed(8, dog=9.0, cat=76.0)]
 
     (table,) = sweeps_of(runs)
 
@@ -112,6 +97,6 @@ def test_goals_without_a_formula_are_left_alone() -> None:
     """
     An artifact of somebody else may have any.
     """
-    made = measured(1, dog=9.0, cat=9.0, goals={"happiness": "much"})
+    made = loaded(1, dog=9.0, cat=9.0, goals={"happiness": "much"})
 
     assert loaded_run(made).good is None
