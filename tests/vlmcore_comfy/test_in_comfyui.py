@@ -133,6 +133,31 @@ def test_a_policy_is_asked_vetted_and_drawn(
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 20
 
 
+def test_what_the_gate_keeps_back_is_told_each_time_that_a_graph_is_queued(
+    server: ComfyServer,
+) -> None:
+    """
+    ComfyUI keeps what a node gave, and says nothing of nodes that it did not run for that: a graph
+    whose actions nobody had vetted ended well the second time.
+    """
+    graph = example("policy-http", **{"4__ask_again": False, "5__mode": "Report only"})
+    graph["11"] = {"class_type": "VLAVettedActions", "inputs": {"vetted_actions": ["5", 3]}}
+    graph["12"] = {"class_type": "ViewText", "inputs": {"text": ["11", 0]}}
+    with policy_server("http") as url:
+        graph = with_inputs(graph, {"4.endpoint": url})
+        for _ in range(2):
+            with pytest.raises(GraphFailedError, match="Report only vets nothing"):
+                list(server.run(graph))
+    graph = with_inputs(graph, {"5.mode": "Clamp safely"})
+    cached = [
+        "5" in event.nodes
+        for _ in range(2)
+        for event in server.run(graph)
+        if isinstance(event, NodesCached)
+    ]
+    assert cached == [False, True]
+
+
 def test_a_model_describes_a_picture_offline(server: ComfyServer) -> None:
     """
     The embedded model is a choice like any other.

@@ -14,7 +14,20 @@ if TYPE_CHECKING:
 
 __all__ = ["NODES", "action_safety"]
 
+# What the widgets said when a gate with them vetted nothing, the last time. ComfyUI keeps what a
+# node gave, and tells of no node that it does not run for that: so the gate is asked again.
+_closed: dict[tuple[object, ...], None] = {}
+_MOST_CLOSED = 64
+
 _MODES = ("Block unsafe", "Clamp safely", "Hold position on unsafe", "Report only")
+
+
+def _asked_again(
+    mode: Any, execution_horizon: Any, previous_action_json: Any, **_: Any
+) -> float | None:
+    asked = (mode, execution_horizon, previous_action_json)
+    is_closed = _closed if None in asked else asked in _closed  # one that is linked may be any
+    return float("nan") if is_closed else None
 
 
 @node(
@@ -41,6 +54,7 @@ _MODES = ("Block unsafe", "Clamp safely", "Hold position on unsafe", "Report onl
         Output("BOOLEAN", "safe_for_handoff"),
         Output(VETTED_ACTIONS, "vetted_actions"),
     ),
+    changes=_asked_again,
 )
 def action_safety(
     actions: ActionChunk,
@@ -61,7 +75,14 @@ def action_safety(
         horizon=execution_horizon,
         last_command=last_command_from_text("previous_action_json", previous_action_json),
     )
-    vetted = Blocked(vetting.reason) if vetting.vetted is None else vetting.vetted
+    asked = (mode, execution_horizon, previous_action_json)
+    _closed.pop(asked, None)
+    vetted: VettedChunk | Blocked | None = vetting.vetted
+    if vetted is None:
+        vetted = Blocked(vetting.reason)
+        _closed[asked] = None
+        if len(_closed) > _MOST_CLOSED:
+            del _closed[next(iter(_closed))]
     return vetting.actions, vetting.report, vetting.is_safe, vetted
 
 

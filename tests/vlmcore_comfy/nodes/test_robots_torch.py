@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -301,6 +302,25 @@ def test_a_report_alone_vets_nothing() -> None:
     assert isinstance(vetted, Blocked)
     assert json.loads(report)["violations"]["out_of_bounds_values"] == 8
     assert isinstance(gate(rows(), "Report only")[3], Blocked)
+
+
+def test_a_gate_that_vetted_nothing_is_asked_again_until_it_does() -> None:
+    """
+    ComfyUI would keep what it gave, and tell nobody that its actions were kept back.
+    """
+    widgets = {"mode": "Clamp safely", "execution_horizon": 8, "previous_action_json": ""}
+    unknown = dict.fromkeys(widgets)  # as ComfyUI gives what comes over a link
+    changes = action_safety.changes
+    assert changes is not None
+    gate(rows(), "Clamp safely", "")
+    assert math.isnan(changes(**widgets))
+    assert math.isnan(changes(**unknown))
+    assert changes(**{**widgets, "execution_horizon": 9}) is None
+    for horizon in range(1, 101):  # of many graphs the last are remembered
+        gate(rows(), "Report only", STILL, horizon=horizon)
+    assert changes(**widgets) is None
+    assert changes(mode="Report only", execution_horizon=36, previous_action_json=STILL) is None
+    assert math.isnan(changes(mode="Report only", execution_horizon=37, previous_action_json=STILL))
 
 
 def test_a_jump_is_blocked_clamped_or_held() -> None:
