@@ -50,15 +50,24 @@ def paint(
             case Text():
                 pass
     image = large.reduce(supersampling) if supersampling > 1 else large
-    pen = ImageDraw.Draw(image)
     for shape in picture.shapes:
         if isinstance(shape, Text) and shape.text:
-            place, text = (round(shape.x), round(shape.y)), _drawable(shape.text)
-            anchor = _ANCHORS[shape.anchor]
-            pen.text(place, text, fill=shape.colour, font=_font(shape.size), anchor=anchor)
+            written, left, top = _written(_drawable(shape.text), shape.size, shape.anchor)
+            image.paste(shape.colour, (round(shape.x) + left, round(shape.y) + top), written)
     return immutable(np.asarray(image))
 
 
+@lru_cache(maxsize=256)  # numbers and names are the same from picture to picture
+def _written(text: str, size: int, anchor: Anchor) -> tuple[Image.Image, int, int]:
+    """Write a text, as what ink covers, and where its corner is from the place that it is at."""
+    font, at = _font(size), _ANCHORS[anchor]
+    left, top, right, bottom = map(round, font.getbbox(text, anchor=at))
+    covered = Image.new("L", (max(1, right - left), max(1, bottom - top)))
+    ImageDraw.Draw(covered).text((-left, -top), text, fill=255, font=font, anchor=at)
+    return covered, left, top
+
+
+@lru_cache(maxsize=1024)
 def measure(text: str, size: int) -> float:
     """Say how wide a text is."""
     return _font(size).getlength(_drawable(text))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 
 import attrs
 import numpy as np
@@ -54,20 +54,7 @@ class Scale:
 
     def ticks(self, most: int, *, whole: bool = False) -> tuple[Tick, ...]:
         """List at most about *most* round numbers, whole ones if it is said so."""
-        return tuple(self._ticks(max(1, most), whole=whole))
-
-    def _ticks(self, most: int, *, whole: bool) -> Iterator[Tick]:
-        bottom, top = Fraction(self.bottom), Fraction(self.top)
-        least = (top - bottom) / most
-        power = _power_of_ten(least)
-        if whole and power < 0:
-            power, least = 0, max(least, Fraction(1))
-        steps = ((1, power), (2, power), (5, power), (1, power + 1))
-        mantissa, power = next(each for each in steps if each[0] * _TEN ** each[1] >= least)
-        step = mantissa * _TEN**power
-        for count in range(math.ceil(bottom / step), math.floor(top / step) + 1):
-            place = (count * step - bottom) / (top - bottom)
-            yield Tick(float(count * step), float(place), _written(count * mantissa, power))
+        return _ticks(self, max(1, most), whole=whole)
 
 
 def scale_around(low: float, high: float) -> Scale:
@@ -81,6 +68,27 @@ def scale_around(low: float, high: float) -> Scale:
         bottom = math.nextafter(bottom, -math.inf)
         top = math.nextafter(top, math.inf)
     return Scale(bottom, top)
+
+
+@lru_cache(maxsize=256)  # the bounds of a robot are the same from picture to picture
+def _ticks(scale: Scale, most: int, *, whole: bool) -> tuple[Tick, ...]:
+    bottom, top = Fraction(scale.bottom), Fraction(scale.top)
+    least = (top - bottom) / most
+    power = _power_of_ten(least)
+    if whole and power < 0:
+        power, least = 0, max(least, Fraction(1))
+    steps = ((1, power), (2, power), (5, power), (1, power + 1))
+    mantissa, power = next(each for each in steps if each[0] * _TEN ** each[1] >= least)
+    step = mantissa * _TEN**power
+    counts = range(math.ceil(bottom / step), math.floor(top / step) + 1)
+    return tuple(
+        Tick(
+            float(count * step),
+            float((count * step - bottom) / (top - bottom)),
+            _written(count * mantissa, power),
+        )
+        for count in counts
+    )
 
 
 def _power_of_ten(number: Fraction) -> int:
