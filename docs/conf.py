@@ -16,6 +16,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "jupyter_execute"]
 html_theme = "furo"
+html_extra_path = ["reference/lab-report.html"]
 html_title = f"vlmcore {release}"
 
 myst_enable_extensions = ["colon_fence", "deflist"]

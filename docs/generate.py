@@ -29,6 +29,7 @@ from vlmcore.contracts import schemas
 from vlmcore.contracts._charts import chart_of
 from vlmcore.contracts.schemas import DocumentKind
 from vlmcore.lab import artifact_schema, suite_documents
+from vlmcore.lab.reporting import report_html
 from vlmcore.policy.catalog import POLICIES, Readiness
 from vlmcore.rollout import documents as rollout_documents
 from vlmcore.rollout import episode_schemas, open_loop_documents
@@ -65,6 +66,7 @@ def pages() -> dict[str, str]:
         "comfyui-nodes.md": comfyui_nodes_page(),
         "robot-documents.md": robot_documents_page(),
         "pictures/chunk.svg": chunk_picture(),
+        "lab-report.html": lab_report(),
         **{f"schemas/{name}.json": schema_file(kind) for name, kind in DOCUMENTS.items()},
         **{
             f"schemas/{name}.json": schema_file(kind)
@@ -94,6 +96,12 @@ def chunk_picture() -> str:
         last_command=chunk.values[0],
     )
     return draw_svg(chart)
+
+
+def lab_report() -> str:
+    """Write the report of the artifacts that were measured with the embedded model."""
+    artifacts = sorted((REFERENCE.parents[1] / "bench/lab/artifacts").glob("*.json"))
+    return report_html(artifacts, title="The embedded model in the speed lab")
 
 
 def comfyui_nodes_page() -> str:

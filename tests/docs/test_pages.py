@@ -40,6 +40,7 @@ GENERATED = [
     "comfyui-nodes.md",
     "robot-documents.md",
     "pictures/chunk.svg",
+    "lab-report.html",
     "schemas/robot-embodiment.json",
     "schemas/robot-observation.json",
     "schemas/robot-actions.json",

@@ -118,16 +118,7 @@ def measure_suite(
             plan=plan,
             inputs=tuple(_inputs(suite, opened, edges)),
         )
-        asked = [
-            RunTarget(
-                name=each.facts.name,
-                asker=each.asker,
-                options=each.generation,
-                longest_edge_px=edges[each.facts.name],
-            )
-            for each in opened
-        ]
-        runner = Runner(suite, plan, asked, stop=stop, progress=progress)
+        runner = Runner(suite, plan, _asked(opened, edges), stop=stop, progress=progress)
         secrets = tuple(secret for each in opened for secret in each.secrets)
         journal = Journal(folder, start, planned=runner.planned, secrets=secrets)
         stack.enter_context(journal)
@@ -143,6 +134,18 @@ def _generation(plan: RunPlan) -> GenerationOptions:
         raise ContractError("generation", f"got {unknown}, expected of {', '.join(_GENERATION)}")
     # An answer that falls into a loop is no answer, and how long it took is no figure to improve.
     return GenerationOptions(**plan.generation, stop_on_repetition=False)
+
+
+def _asked(opened: Sequence[OpenedTarget], edges: Mapping[str, int | None]) -> list[RunTarget]:
+    return [
+        RunTarget(
+            name=each.facts.name,
+            asker=each.asker,
+            options=each.generation,
+            longest_edge_px=edges[each.facts.name],
+        )
+        for each in opened
+    ]
 
 
 def _now() -> str:

@@ -15,7 +15,7 @@ import attrs
 
 from vlmcore.errors import ContractError, InputMismatchError
 from vlmcore.lab.artifacts import Artifact, RunStart
-from vlmcore.lab.loads import load_words
+from vlmcore.lab.loads import ClosedLoop, Load, load_words
 from vlmcore.lab.matching import require_same_inputs
 from vlmcore.lab.metrics import Reading
 from vlmcore.lab.statistics import Summary
@@ -123,7 +123,7 @@ def sweep_figures(runs: Sequence[LoadedRun]) -> tuple[LoadFigures, ...]:
 
 
 def group_sweeps(runs: Sequence[LoadedRun]) -> list[list[LoadedRun]]:
-    """Find the runs that differ in nothing but their loads, two different ones at least."""
+    """Find runs that differ in nothing but their loads, two or more, from the lightest load on."""
     groups: list[list[LoadedRun]] = []
     for run in runs:
         for group in groups:
@@ -135,7 +135,14 @@ def group_sweeps(runs: Sequence[LoadedRun]) -> list[list[LoadedRun]]:
             break
         else:
             groups.append([run])
-    return [group for group in groups if len({run.start.plan.load for run in group}) > 1]
+    swept = [group for group in groups if len({run.start.plan.load for run in group}) > 1]
+    return [sorted(group, key=lambda run: _weight(run.start.plan.load)) for group in swept]
+
+
+def _weight(load: Load) -> tuple[bool, float]:
+    if isinstance(load, ClosedLoop):
+        return False, load.clients
+    return True, load.rate_per_s
 
 
 def _require_a_sweep(first: LoadedRun, other: LoadedRun) -> None:

@@ -61,6 +61,17 @@ def test_runs_under_one_load_are_no_sweep() -> None:
     assert [[run, other, more]] == group_sweeps([run, other, more])
 
 
+def test_the_lightest_load_of_a_sweep_is_the_first_however_its_files_are_named() -> None:
+    """
+    Names hold digests, and are in no order.
+    """
+    runs = [summed(clients, dog=9.0, cat=9.0) for clients in (10, 1, 2)]
+
+    (group,) = group_sweeps(runs)
+
+    assert [runs[1], runs[2], runs[0]] == group
+
+
 def test_a_run_of_two_targets_is_of_no_sweep() -> None:
     """
     They were asked in turn, and neither was alone under its load.
