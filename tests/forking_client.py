@@ -40,10 +40,12 @@ def forked(name: str, url: str) -> list[list[str]]:
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            policy._loop = asyncio.new_event_loop()
+            # Kept: a loop that goes away would stop listening for the other process, too.
+            inherited, policy._loop = policy._loop, asyncio.new_event_loop()
             with os.fdopen(writing, "w") as pipe:
                 json.dump(asked(policy, 1), pipe)
             policy.__exit__()
+            assert not inherited.is_closed()
             os._exit(0)
         os.close(writing)
         wrong = asked(policy, 0)
