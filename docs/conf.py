@@ -40,7 +40,8 @@ napoleon_use_ivar = True
 # that docstrings name by their short names, and what a package offers from its modules.
 nitpick_ignore_regex = [
     ("py:.*", r"(collections|contextlib|hypothesis|matplotlib|numpy|os|pathlib|types|typing)\..*"),
-    ("py:.*", r"(concurrent|ssl)\..*|Executor"),  # one that Sphinx names without its module
+    ("py:.*", r"(concurrent|datetime|decimal|ssl|threading)\..*"),
+    ("py:.*", "Executor"),  # one that Sphinx names without its module
     ("any", r"[A-Z]\w+Error"),
     ("py:class", "Script"),  # an alias, told in the text
     ("any", r"[A-Z]\w+\.\w+"),
